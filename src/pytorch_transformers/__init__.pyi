@@ -1,0 +1,32 @@
+# The one table of public names; `__init__.py` turns it into lazy imports.
+
+from .models.base import PreTrainedModel as PreTrainedModel
+from .models.bert.config import BertConfig as BertConfig
+from .models.bert.heads import BertForMaskedLM as BertForMaskedLM
+from .models.bert.heads import BertForMultipleChoice as BertForMultipleChoice
+from .models.bert.heads import BertForNextSentencePrediction as BertForNextSentencePrediction
+from .models.bert.heads import BertForPreTraining as BertForPreTraining
+from .models.bert.heads import BertForQuestionAnswering as BertForQuestionAnswering
+from .models.bert.heads import BertForSequenceClassification as BertForSequenceClassification
+from .models.bert.heads import BertForTokenClassification as BertForTokenClassification
+from .models.bert.model import BertModel as BertModel
+from .models.bert.model import BertPreTrainedModel as BertPreTrainedModel
+from .models.bert.pretrained import BERT_PRETRAINED_CONFIG_ARCHIVE_MAP as BERT_PRETRAINED_CONFIG_ARCHIVE_MAP
+from .models.bert.pretrained import BERT_PRETRAINED_MODEL_ARCHIVE_MAP as BERT_PRETRAINED_MODEL_ARCHIVE_MAP
+from .models.bert.tokenizer import BertTokenizer as BertTokenizer
+from .models.config import PretrainedConfig as PretrainedConfig
+from .models.outputs import BaseModelOutputWithPooling as BaseModelOutputWithPooling
+from .models.outputs import BertForPreTrainingOutput as BertForPreTrainingOutput
+from .models.outputs import MaskedLMOutput as MaskedLMOutput
+from .models.outputs import ModelOutput as ModelOutput
+from .models.outputs import MultipleChoiceModelOutput as MultipleChoiceModelOutput
+from .models.outputs import NextSentencePredictorOutput as NextSentencePredictorOutput
+from .models.outputs import QuestionAnsweringModelOutput as QuestionAnsweringModelOutput
+from .models.outputs import SequenceClassifierOutput as SequenceClassifierOutput
+from .models.outputs import TokenClassifierOutput as TokenClassifierOutput
+from .tokenizers.base import PreTrainedTokenizer as PreTrainedTokenizer
+from .tokenizers.basic import BasicTokenizer as BasicTokenizer
+from .tokenizers.encoding import BatchEncoding as BatchEncoding
+from .tokenizers.wordpiece import WordpieceTokenizer as WordpieceTokenizer
+
+__version__: str

@@ -1,0 +1,439 @@
+"""`PreTrainedModel`: what all models share - construction, loading, saving, resizing, pruning. No mathematics."""
+
+import inspect
+import logging
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, TypeVar, overload
+
+import torch
+from torch import Tensor, nn
+
+from ..checkpoint.load import LoadReport, load_state
+from ..checkpoint.read import WEIGHT_FILES, find_weights, read_weights
+from ..checkpoint.save import save_bin, save_safetensors, save_sharded
+from ..hub import locate
+from ..nn.linear import Fusable
+from .config import PretrainedConfig
+
+logger = logging.getLogger(__name__)
+
+Model = TypeVar("Model", bound="PreTrainedModel")
+Name = str | PathLike[str]
+
+_SAFETENSORS: Final = "model.safetensors"
+_BIN: Final = "pytorch_model.bin"
+
+#: Modules whose parameters every family initialises by a rule of its own (`_init_weights`).
+_RULED: Final = (nn.Linear, nn.Embedding, nn.LayerNorm)
+
+
+class _Construction(threading.local):
+    """How many models are under construction in this thread; only the outermost initialises its weights."""
+
+    depth = 0
+
+
+_construction = _Construction()
+
+
+@contextmanager
+def _constructing() -> Iterator[None]:
+    _construction.depth += 1
+    try:
+        yield
+    finally:
+        _construction.depth -= 1
+
+
+class _InitialisesItself(type(nn.Module)):  # type: ignore[misc]  # the metaclass of nn.Module is `type`
+    """Initialises a model when its whole constructor has run, also that of a user's subclass."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        outermost = _construction.depth == 0
+        with _constructing():
+            model = super().__call__(*args, **kwargs)
+        if outermost:
+            model.init_weights()
+        return model
+
+
+class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
+    """Base of all models.
+
+    A subclass that calls `super().__init__(config)` and adds modules gets their weights initialised by the rule of
+    its family when its constructor ends; modules loaded by `from_pretrained` inside the constructor keep theirs.
+
+    Raises:
+        TypeError: `config` is no configuration of the family.
+    """
+
+    config_class: ClassVar[type[PretrainedConfig]] = PretrainedConfig
+    #: Name of the encoder inside models with heads.
+    base_model_prefix: ClassVar[str] = ""
+    #: Shortcut name -> address of the weights.
+    pretrained_model_archive_map: ClassVar[Mapping[str, str]] = {}
+    #: Patterns of checkpoint names that stand for constants, which the code makes itself.
+    constant_keys: ClassVar[tuple[str, ...]] = ()
+    #: Parameter -> the parameter it shares its values with.
+    tied_weights: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, config: PretrainedConfig) -> None:
+        super().__init__()
+        if not isinstance(config, self.config_class):
+            raise TypeError(
+                f"{type(self).__name__} takes a {self.config_class.__name__}, found {type(config).__name__}; "
+                f"to load weights by name or path use {type(self).__name__}.from_pretrained"
+            )
+        self.config = config
+        self._is_loaded = False
+
+    # Construction
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """Initialise the parameters of one module (not of its children) by the rule of the family."""
+        raise NotImplementedError(f"{type(self).__name__} has no rule for new weights")
+
+    def init_weights(self) -> None:
+        """Initialise all modules but those that `from_pretrained` loaded, and tie what is shared."""
+
+        def visit(module: nn.Module) -> None:
+            if getattr(module, "_is_loaded", False):
+                return
+            for child in module.children():
+                visit(child)
+            self._init_weights(module)
+
+        with torch.no_grad():
+            visit(self)
+        self.tie_weights()
+
+    def tie_weights(self) -> None:
+        """Make parameters that share their values one parameter (`tied_weights`)."""
+        for name, source in self.tied_weights.items():
+            owner, _, attribute = name.rpartition(".")
+            setattr(self.get_submodule(owner), attribute, self.get_parameter(source))
+
+    @property
+    def base_model(self) -> "PreTrainedModel":
+        """The encoder: the model itself, or the part of it named `base_model_prefix`."""
+        base: PreTrainedModel = getattr(self, self.base_model_prefix, self)
+        return base
+
+    # Embeddings, heads
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        """The table of word embeddings [V, H]."""
+        if self.base_model is self:
+            raise NotImplementedError(f"{type(self).__name__} has no {self.base_model_prefix!r} and no embeddings")
+        return self.base_model.get_input_embeddings()
+
+    def set_input_embeddings(self, embeddings: nn.Embedding) -> None:
+        """Replace the table of word embeddings [V, H]."""
+        if self.base_model is self:
+            raise NotImplementedError(f"{type(self).__name__} has no {self.base_model_prefix!r} and no embeddings")
+        self.base_model.set_input_embeddings(embeddings)
+
+    def resize_token_embeddings(self, new_num_tokens: int | None = None) -> nn.Embedding:
+        """Change the size of the vocabulary: rows are cut off, or added and initialised by the family's rule.
+
+        Args:
+            new_num_tokens: New V; None changes nothing.
+
+        Returns:
+            The table of word embeddings.
+
+        Raises:
+            ValueError: The number is below 1.
+        """
+        old = self.get_input_embeddings()
+        if new_num_tokens is None or new_num_tokens == old.num_embeddings:
+            return old
+        if new_num_tokens < 1:
+            raise ValueError(f"new_num_tokens: {new_num_tokens}, must be at least 1")
+        new = nn.Embedding(new_num_tokens, old.embedding_dim, device=old.weight.device, dtype=old.weight.dtype)
+        kept = min(new_num_tokens, old.num_embeddings)
+        with torch.no_grad():
+            self._init_weights(new)
+            new.weight[:kept] = old.weight[:kept]
+        new.weight.requires_grad_(old.weight.requires_grad)
+        new.train(old.training)
+        self.set_input_embeddings(new)
+        self._resize_output(new_num_tokens)
+        self.tie_weights()
+        # The field has one name, `vocab_size`, in every family's configuration.
+        vars(self.config)["vocab_size"] = new_num_tokens
+        return new
+
+    def _resize_output(self, new_num_tokens: int) -> None:
+        """Fit what else has one row or value a vocabulary entry; models with a language head override it."""
+
+    def prune_heads(self, heads_to_prune: Mapping[int, Iterable[int]]) -> None:
+        """Remove attention heads for good; removing a head that is gone already changes nothing.
+
+        Args:
+            heads_to_prune: Layer -> heads, both counted from 0 in the original numbering.
+
+        Raises:
+            ValueError: There is no such layer or head, or no head would be left in a layer.
+        """
+        self.base_model._prune_heads({layer: set(heads) for layer, heads in heads_to_prune.items()})
+
+    def _prune_heads(self, heads_to_prune: Mapping[int, set[int]]) -> None:
+        raise NotImplementedError(f"{type(self).__name__} can't prune heads")
+
+    # Switches
+
+    def gradient_checkpointing_enable(self) -> None:
+        """In training, keep only the input of each layer and compute the layer again in backward: less memory."""
+        self.config.gradient_checkpointing = True
+
+    def gradient_checkpointing_disable(self) -> None:
+        """Keep all activations again."""
+        self.config.gradient_checkpointing = False
+
+    def fuse_for_inference(self: Model) -> Model:
+        """Pack copies of the weights for fast inference on the CPU; returns the model, in evaluation mode.
+
+        Without gradients, linear layers then run as single kernels (see `nn/linear.py`): same results within float
+        rounding. The copies cost as much memory as the linear layers; `train()` drops them, and a weight that
+        changes makes its copy unused.
+        """
+        self.eval()
+        for module in self.modules():
+            if isinstance(module, Fusable):
+                module.fuse()
+        return self
+
+    def num_parameters(self) -> int:
+        """Number of learned values, tied ones counted once."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    # Files
+
+    @overload
+    @classmethod
+    def from_pretrained(
+        cls: type[Model],
+        name_or_path: Name,
+        *model_args: Any,
+        output_loading_info: Literal[False] = False,
+        **options: Any,
+    ) -> Model: ...
+
+    @overload
+    @classmethod
+    def from_pretrained(
+        cls: type[Model], name_or_path: Name, *model_args: Any, output_loading_info: Literal[True], **options: Any
+    ) -> tuple[Model, dict[str, Any]]: ...
+
+    @classmethod
+    def from_pretrained(
+        cls: type[Model],
+        name_or_path: Name,
+        *model_args: Any,
+        config: PretrainedConfig | Name | None = None,
+        cache_dir: Name | None = None,
+        state_dict: Mapping[str, Tensor] | None = None,
+        from_tf: bool = False,
+        revision: str | None = None,
+        local_files_only: bool = False,
+        dtype: torch.dtype | str | None = None,
+        device: torch.device | str | None = None,
+        output_loading_info: bool = False,
+        ignore_mismatched_sizes: bool = False,
+        **config_overrides: Any,
+    ) -> Model | tuple[Model, dict[str, Any]]:
+        """Load a model, in evaluation mode.
+
+        Args:
+            name_or_path: A shortcut name (bert-base-uncased, …), a repository on the hub (owner/name), a folder, a
+                weights file beside its configuration, or the path or address of a .tar.gz archive.
+            *model_args: Passed on to the constructor after the configuration.
+            config: A configuration, or the name or path of one, in place of that beside the weights.
+            cache_dir: Folder for downloads; the hub's own by default.
+            state_dict: Weights to use in place of those in the files.
+            from_tf: Whether to read a TensorFlow checkpoint.
+            revision: Branch, tag or commit of a repository.
+            local_files_only: Whether to use no network at all.
+            dtype: Type of the weights: a torch.dtype, its name, "auto" for that of the files; float32 by default.
+            device: Where the weights go; the CPU by default.
+            output_loading_info: Whether to return, beside the model, a dict of `missing_keys`, `unexpected_keys`,
+                `mismatched_keys` and `error_msgs`.
+            ignore_mismatched_sizes: Whether weights of another shape are initialised anew rather than an error.
+            **config_overrides: Fields of the configuration to change, or named arguments of the constructor.
+
+        Raises:
+            OSError: There is no such place, a file is missing, corrupt or truncated; the message names it.
+            ValueError: Shapes differ, not one weight fits, or a configuration value is impossible.
+            TypeError: An option is unknown.
+        """
+        if from_tf:
+            raise NotImplementedError("from_tf: this version reads PyTorch checkpoints only; convert it first")
+        location = locate(
+            name_or_path,
+            shortcuts=cls.config_class.repositories,
+            cache_dir=cache_dir,
+            revision=revision,
+            local_files_only=local_files_only,
+        )
+        constructor_options = cls._constructor_options(config_overrides)
+        if not isinstance(config, PretrainedConfig):
+            config = cls.config_class.from_pretrained(
+                name_or_path if config is None else config,
+                cache_dir=cache_dir,
+                revision=revision if config is None else None,
+                local_files_only=local_files_only,
+            )
+        config = cls._overridden(config, config_overrides)
+        source = location.description
+        if state_dict is None:
+            files = find_weights(location)
+            source = fspath(files[0])
+            state_dict = read_weights(files)
+        report = LoadReport()
+        model = cls._blank(config, *model_args, **constructor_options)
+        target = torch.device("cpu" if device is None else device)
+        kind = _dtype(dtype)
+        try:
+            load_state(
+                model,
+                state_dict,
+                report,
+                base_prefix=cls.base_model_prefix,
+                ignored=cls.constant_keys,
+                tied=model.tied_weights,
+                dtype=kind,
+                device=target,
+                ignore_mismatched_sizes=ignore_mismatched_sizes,
+            )
+        except ValueError as error:
+            raise ValueError(f"{source}: {error}") from error
+        model.tie_weights()
+        model._fill(target, kind, lambda: cls(config, *model_args, **constructor_options))
+        for module in model.modules():
+            if isinstance(module, PreTrainedModel):
+                module._is_loaded = True
+        if summary := report.summary(cls.__name__, source):
+            logger.warning(summary)
+        model.eval()
+        return (model, report.as_dict()) if output_loading_info else model
+
+    @classmethod
+    def _constructor_options(cls, overrides: dict[str, Any]) -> dict[str, Any]:
+        """Take those options out of `overrides` that the constructor names, as a user's subclass may."""
+        named = inspect.signature(cls.__init__).parameters
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        own = [key for key in overrides if key in named and named[key].kind in kinds and key not in ("self", "config")]
+        return {key: overrides.pop(key) for key in own}
+
+    @classmethod
+    def _overridden(cls, config: PretrainedConfig, overrides: Mapping[str, Any]) -> PretrainedConfig:
+        """A configuration with some fields changed; the one given stays as it is."""
+        fields = {config.aliases.get(key, key): value for key, value in overrides.items()}
+        for key in fields:
+            if not hasattr(config, key):
+                raise TypeError(
+                    f"{cls.__name__}.from_pretrained: unknown option {key!r}; it is no field of {type(config).__name__}"
+                )
+        return type(config).from_dict(config.to_dict(), **fields) if fields else config
+
+    @classmethod
+    def _blank(cls: type[Model], config: PretrainedConfig, *args: Any, **kwargs: Any) -> Model:
+        """The model without values, so that nothing is allocated or drawn at random that a checkpoint replaces."""
+        with _constructing():
+            try:
+                with torch.device("meta"):
+                    return cls(config, *args, **kwargs)
+            except RuntimeError:  # a user's constructor that computes with values, which the meta device has not
+                return cls(config, *args, **kwargs)
+
+    @torch.no_grad()
+    def _fill(self, device: torch.device, dtype: torch.dtype | None, build: Any) -> None:
+        """Give values to what the checkpoint had none for and is still on the meta device."""
+        whole: PreTrainedModel | None = None
+        for path, module in self.named_modules():
+            empty = [name for name, value in _own_tensors(module) if value.is_meta]
+            if not empty:
+                continue
+            if isinstance(module, _RULED):
+                loaded = {name: value for name, value in _own_tensors(module) if name not in empty}
+                module.to_empty(device=device, recurse=False)
+                module.to(dtype or torch.get_default_dtype())
+                self._init_weights(module)
+                for name, value in loaded.items():
+                    setattr(module, name, value)
+            else:  # parameters and constants of a user's own making: only the constructor knows their values
+                whole = whole or build()
+                origin = whole.get_submodule(path)
+                for name in empty:
+                    value = getattr(origin, name).to(device)
+                    if value.is_floating_point() and dtype:
+                        value = value.to(dtype)
+                    kept = nn.Parameter(value, value.requires_grad) if name in module._parameters else value
+                    setattr(module, name, kept)
+        self.tie_weights()
+
+    def save_pretrained(
+        self,
+        save_directory: str | Path,
+        *,
+        safe_serialization: bool = True,
+        max_shard_size: int | str | None = None,
+    ) -> list[Path]:
+        """Write `config.json` and the weights into a folder, each file in one step.
+
+        Args:
+            save_directory: The folder; it is made when missing.
+            safe_serialization: True writes `model.safetensors`, False `pytorch_model.bin` (all names, tied ones too).
+            max_shard_size: Largest file, in bytes or as "200MB"; by default the weights are one file.
+
+        Returns:
+            The paths written.
+
+        Raises:
+            OSError: The disk refused a file; what was there before stays.
+        """
+        folder = Path(save_directory)
+        state = self.state_dict()
+        if not safe_serialization:
+            weights = [folder / _BIN]
+            save_bin(state, weights[0])
+            _remove_preferred(folder)
+        else:
+            state = {name: tensor for name, tensor in state.items() if name not in self.tied_weights}
+            if max_shard_size is None:
+                weights = [folder / _SAFETENSORS]
+                save_safetensors(state, weights[0])
+            else:
+                weights = save_sharded(state, folder, max_shard_size)
+        vars(self.config)["architectures"] = [type(self).__name__]
+        return [self.config.save_pretrained(folder), *weights]
+
+
+def _remove_preferred(folder: Path) -> None:
+    """Remove older weights that a reader would take before the `pytorch_model.bin` just written."""
+    for name in WEIGHT_FILES[: WEIGHT_FILES.index(_BIN)]:
+        if (folder / name).exists():
+            logger.warning("Removed %s of an earlier save, which would be read in place of %s.", folder / name, _BIN)
+            (folder / name).unlink()
+
+
+def _own_tensors(module: nn.Module) -> list[tuple[str, Tensor]]:
+    own = [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]
+    return [(name, value) for name, value in own if value is not None]
+
+
+def _dtype(dtype: torch.dtype | str | None) -> torch.dtype | None:
+    """The type that floating-point weights get; None keeps that of the files."""
+    if dtype is None:
+        return torch.get_default_dtype()
+    if dtype == "auto":
+        return None
+    found = getattr(torch, dtype, None) if isinstance(dtype, str) else dtype
+    if not isinstance(found, torch.dtype) or not found.is_floating_point:
+        raise ValueError(f"dtype: {dtype!r} is no floating-point type; use float32, bfloat16, float16, or auto")
+    return found

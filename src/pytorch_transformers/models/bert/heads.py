@@ -1,0 +1,479 @@
+"""The task models of BERT: the encoder with a head for each kind of task (Devlin et al. 2018, sections 3 and 4).
+
+Each forward is the same three steps: encode, score, and the loss when labels are given. Labels below 0 are ignored.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from ...nn.activations import get_activation
+from ...nn.checks import check_labels, recording
+from ...nn.layouts import Packed
+from ...nn.linear import Linear
+from ...nn.losses import classification_loss, regression_loss, span_loss
+from ..outputs import (
+    BertForPreTrainingOutput,
+    MaskedLMOutput,
+    MultipleChoiceModelOutput,
+    NextSentencePredictorOutput,
+    QuestionAnsweringModelOutput,
+    SequenceClassifierOutput,
+    TokenClassifierOutput,
+)
+from .config import BertConfig
+from .model import BertModel, BertPreTrainedModel, Encoded, Inputs
+
+
+class BertPredictionHeadTransform(nn.Module):
+    """Dense layer, activation and normalisation before the projection onto the vocabulary."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.dense = Linear(config.hidden_size, config.hidden_size)
+        self.activation = get_activation(config.hidden_act)
+        self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[..., H] -> [..., H]."""
+        transformed: Tensor = self.LayerNorm(self.dense(hidden, self.activation))
+        return transformed
+
+
+class BertLMPredictionHead(nn.Module):
+    """Scores for every vocabulary entry; the matrix is that of the word embeddings, the bias its own."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.transform = BertPredictionHeadTransform(config)
+        self.decoder = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[..., H] -> [..., V]."""
+        return nn.functional.linear(self.transform(hidden), self.decoder.weight, self.bias)
+
+
+class BertOnlyMLMHead(nn.Module):
+    """The masked-language head alone."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.predictions = BertLMPredictionHead(config)
+
+
+class BertOnlyNSPHead(nn.Module):
+    """The next-sentence head alone."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.seq_relationship = nn.Linear(config.hidden_size, 2)
+
+
+class BertPreTrainingHeads(nn.Module):
+    """Both heads of pre-training."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.predictions = BertLMPredictionHead(config)
+        self.seq_relationship = nn.Linear(config.hidden_size, 2)
+
+
+def labels_on_real_tokens(labels: Tensor | None, attention_mask: Tensor | None) -> bool:
+    """Whether no label stands at padding, so that leaving the padding out changes no loss."""
+    if labels is None or attention_mask is None or labels.shape != attention_mask.shape or recording():
+        return labels is None
+    return not bool(((labels >= 0) & (attention_mask == 0)).any())
+
+
+class _WithVocabulary(BertPreTrainedModel):
+    """What the models with a masked-language head share: the tied matrix, and scores only where they are read."""
+
+    tied_weights: ClassVar[Mapping[str, str]] = {
+        "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight"
+    }
+    bert: BertModel
+    cls: BertOnlyMLMHead | BertPreTrainingHeads
+
+    def get_output_embeddings(self) -> nn.Linear:
+        """The projection onto the vocabulary [V, H], which shares its matrix with the word embeddings."""
+        return self.cls.predictions.decoder
+
+    def _resize_output(self, new_num_tokens: int) -> None:
+        head = self.cls.predictions
+        bias = head.bias.new_zeros(new_num_tokens)
+        kept = min(new_num_tokens, len(head.bias))
+        bias[:kept] = head.bias.detach()[:kept]
+        head.bias = nn.Parameter(bias, head.bias.requires_grad)
+        head.decoder.out_features = new_num_tokens
+
+    def _vocabulary_scores(
+        self, encoded: Encoded, labels: Tensor | None, output_logits: bool, name: str
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """Logits [B, T, V] and the loss, either None where it isn't wanted or can't be had."""
+        head = self.cls.predictions
+        if labels is None or output_logits or recording():  # a graph can't depend on how many labels there are
+            logits: Tensor = head(encoded.layout.restore(encoded.hidden))
+            loss = None if labels is None else classification_loss(logits, labels, name)
+            return (logits if output_logits or labels is None else None), loss
+        hidden, layout = encoded.hidden, encoded.layout
+        if isinstance(layout, Packed):
+            check_labels(name, labels, layout.shape[0] * layout.shape[1], self.config.vocab_size)
+            labels = layout.pack(labels)
+        else:
+            check_labels(name, labels, hidden.shape[:2].numel(), self.config.vocab_size)
+            hidden, labels = hidden.flatten(0, 1), labels.flatten()
+        # At 15 % masked tokens the projection onto the vocabulary is a seventh of the work this way.
+        labelled = (labels >= 0).nonzero()[:, 0]
+        return None, classification_loss(head(hidden.index_select(0, labelled)), labels[labelled], name)
+
+
+class BertForPreTraining(_WithVocabulary):
+    """BERT with both heads of its pre-training: masked language model and next-sentence prediction."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__(config)
+        self.bert = BertModel(config)
+        self.cls = BertPreTrainingHeads(config)
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        head_mask: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        masked_lm_labels: Tensor | None = None,
+        next_sentence_label: Tensor | None = None,
+        *,
+        output_hidden_states: bool | None = None,
+        output_attentions: bool | None = None,
+        return_dict: bool | None = None,
+        output_logits: bool = True,
+    ) -> Any:
+        """Score masked words and sentence pairs; see `BertModel.forward` for the inputs and switches.
+
+        Args:
+            masked_lm_labels: [B, T] ids of the words that were masked; below 0 elsewhere.
+            next_sentence_label: [B], 0 where the second text follows the first, 1 where it is a random one.
+            output_logits: False, with `masked_lm_labels`, computes scores of labelled tokens only and returns none.
+
+        Returns:
+            `BertForPreTrainingOutput`: loss [] (the sum of the parts whose labels were given),
+            prediction_logits [B, T, V], seq_relationship_logits [B, 2].
+        """
+        encoded = self.bert.encode(
+            Inputs(input_ids, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds),
+            pack=not output_logits
+            and masked_lm_labels is not None
+            and labels_on_real_tokens(masked_lm_labels, attention_mask),
+            output_hidden_states=output_hidden_states,
+            output_attentions=output_attentions,
+        )
+        logits, word_loss = self._vocabulary_scores(encoded, masked_lm_labels, output_logits, "masked_lm_labels")
+        pair_logits = self.cls.seq_relationship(self.bert.pool(encoded))
+        pair_loss = None
+        if next_sentence_label is not None:
+            pair_loss = classification_loss(pair_logits, next_sentence_label, "next_sentence_label")
+        losses = [loss for loss in (word_loss, pair_loss) if loss is not None]
+        output = BertForPreTrainingOutput.of(
+            loss=sum(losses[1:], losses[0]) if losses else None,
+            prediction_logits=logits,
+            seq_relationship_logits=pair_logits,
+            **encoded.extras(),
+        )
+        output.masked_lm_loss, output.next_sentence_loss = word_loss, pair_loss
+        return self.bert.packaged(output, return_dict)
+
+
+class BertForMaskedLM(_WithVocabulary):
+    """BERT with its masked-language head: which words may stand at [MASK]."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__(config)
+        self.bert = BertModel(config, add_pooling_layer=False)
+        self.cls = BertOnlyMLMHead(config)
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        head_mask: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        *,
+        masked_lm_labels: Tensor | None = None,
+        output_hidden_states: bool | None = None,
+        output_attentions: bool | None = None,
+        return_dict: bool | None = None,
+        output_logits: bool = True,
+    ) -> Any:
+        """Score the words at each position; see `BertModel.forward` for the inputs and switches.
+
+        Args:
+            labels: [B, T] ids of the words that were masked; below 0 elsewhere.
+            masked_lm_labels: The published name of `labels`.
+            output_logits: False, with labels, computes scores of labelled tokens only and returns none.
+
+        Returns:
+            `MaskedLMOutput`: loss [], logits [B, T, V].
+        """
+        if labels is not None and masked_lm_labels is not None:
+            raise ValueError("labels and masked_lm_labels are two names of one argument; give one of them")
+        labels = masked_lm_labels if labels is None else labels
+        encoded = self.bert.encode(
+            Inputs(input_ids, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds),
+            pack=not output_logits and labels is not None and labels_on_real_tokens(labels, attention_mask),
+            output_hidden_states=output_hidden_states,
+            output_attentions=output_attentions,
+        )
+        logits, loss = self._vocabulary_scores(encoded, labels, output_logits, "labels")
+        return self.bert.packaged(MaskedLMOutput.of(loss=loss, logits=logits, **encoded.extras()), return_dict)
+
+
+class BertForNextSentencePrediction(BertPreTrainedModel):
+    """BERT with its next-sentence head: does the second text follow the first?"""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__(config)
+        self.bert = BertModel(config)
+        self.cls = BertOnlyNSPHead(config)
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        head_mask: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        next_sentence_label: Tensor | None = None,
+        *,
+        output_hidden_states: bool | None = None,
+        output_attentions: bool | None = None,
+        return_dict: bool | None = None,
+    ) -> Any:
+        """Score sentence pairs; see `BertModel.forward` for the inputs and switches.
+
+        Args:
+            next_sentence_label: [B], 0 where the second text follows the first, 1 where it is a random one.
+
+        Returns:
+            `NextSentencePredictorOutput`: loss [], logits [B, 2].
+        """
+        encoded = self.bert.encode(
+            Inputs(input_ids, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds),
+            pack=True,
+            first_only=True,
+            output_hidden_states=output_hidden_states,
+            output_attentions=output_attentions,
+        )
+        logits = self.cls.seq_relationship(self.bert.pool(encoded))
+        loss = None
+        if next_sentence_label is not None:
+            loss = classification_loss(logits, next_sentence_label, "next_sentence_label")
+        output = NextSentencePredictorOutput.of(loss=loss, logits=logits, **encoded.extras())
+        return self.bert.packaged(output, return_dict)
+
+
+class BertForSequenceClassification(BertPreTrainedModel):
+    """BERT with a classifier of whole inputs, or a regression when `config.num_labels` is 1."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__(config)
+        self.bert = BertModel(config)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        head_mask: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        *,
+        output_hidden_states: bool | None = None,
+        output_attentions: bool | None = None,
+        return_dict: bool | None = None,
+    ) -> Any:
+        """Score the classes of each input; see `BertModel.forward` for the inputs and switches.
+
+        Args:
+            labels: [B] classes, below 0 is ignored; or [B] values when `num_labels` is 1.
+
+        Returns:
+            `SequenceClassifierOutput`: loss [] (cross-entropy, or mean squared error), logits [B, C].
+        """
+        encoded = self.bert.encode(
+            Inputs(input_ids, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds),
+            pack=True,
+            first_only=True,
+            output_hidden_states=output_hidden_states,
+            output_attentions=output_attentions,
+        )
+        logits = self.classifier(self.dropout(self.bert.pool(encoded)))
+        loss = None
+        if labels is not None:
+            loss = (regression_loss if self.config.num_labels == 1 else classification_loss)(logits, labels)
+        output = SequenceClassifierOutput.of(loss=loss, logits=logits, **encoded.extras())
+        return self.bert.packaged(output, return_dict)
+
+
+class BertForMultipleChoice(BertPreTrainedModel):
+    """BERT with one score for each choice, as for SWAG: each choice is an input of its own."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__(config)
+        self.bert = BertModel(config)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.classifier = nn.Linear(config.hidden_size, 1)
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        head_mask: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        *,
+        output_hidden_states: bool | None = None,
+        output_attentions: bool | None = None,
+        return_dict: bool | None = None,
+    ) -> Any:
+        """Score the choices; the inputs are those of `BertModel.forward` with an axis of choices, [B, C, T].
+
+        Args:
+            labels: [B] number of the right choice; below 0 is ignored.
+
+        Returns:
+            `MultipleChoiceModelOutput`: loss [], logits [B, C]; states and attentions have B * C rows.
+
+        Raises:
+            ValueError: The inputs aren't [batch, choices, tokens].
+        """
+        given, axes = (input_ids, 3) if inputs_embeds is None else (inputs_embeds, 4)
+        if given is not None and given.ndim != axes:
+            name, found = ("input_ids" if inputs_embeds is None else "inputs_embeds"), list(given.shape)
+            raise ValueError(f"{name}: expected [batch, choices, tokens{', hidden' * (axes - 3)}], found shape {found}")
+        flat = [
+            None if x is None else x.flatten(0, 1)
+            for x in (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        ]
+        encoded = self.bert.encode(
+            Inputs(*flat[:4], head_mask, flat[4]),
+            pack=True,
+            first_only=True,
+            output_hidden_states=output_hidden_states,
+            output_attentions=output_attentions,
+        )
+        assert given is not None
+        scores = self.classifier(self.dropout(self.bert.pool(encoded)))  # [B * C, 1]
+        logits = scores.view(given.shape[0], given.shape[1])
+        loss = None if labels is None else classification_loss(logits, labels)
+        output = MultipleChoiceModelOutput.of(loss=loss, logits=logits, **encoded.extras())
+        return self.bert.packaged(output, return_dict)
+
+
+class BertForTokenClassification(BertPreTrainedModel):
+    """BERT with a classifier of every token, as for named entities."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__(config)
+        self.bert = BertModel(config, add_pooling_layer=False)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        head_mask: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        *,
+        output_hidden_states: bool | None = None,
+        output_attentions: bool | None = None,
+        return_dict: bool | None = None,
+    ) -> Any:
+        """Score the classes of each token; see `BertModel.forward` for the inputs and switches.
+
+        Args:
+            labels: [B, T] classes; below 0 is ignored.
+
+        Returns:
+            `TokenClassifierOutput`: loss [], logits [B, T, C]; logits at padded positions mean nothing (usually 0).
+        """
+        encoded = self.bert.encode(
+            Inputs(input_ids, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds),
+            pack=labels_on_real_tokens(labels, attention_mask),
+            output_hidden_states=output_hidden_states,
+            output_attentions=output_attentions,
+        )
+        logits = encoded.layout.restore(self.classifier(self.dropout(encoded.hidden)))
+        loss = None if labels is None else classification_loss(logits, labels)
+        output = TokenClassifierOutput.of(loss=loss, logits=logits, **encoded.extras())
+        return self.bert.packaged(output, return_dict)
+
+
+class BertForQuestionAnswering(BertPreTrainedModel):
+    """BERT with two scores for every token: does the answer start, or end, here? As for SQuAD."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__(config)
+        self.bert = BertModel(config, add_pooling_layer=False)
+        self.qa_outputs = nn.Linear(config.hidden_size, 2)
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        head_mask: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        start_positions: Tensor | None = None,
+        end_positions: Tensor | None = None,
+        *,
+        output_hidden_states: bool | None = None,
+        output_attentions: bool | None = None,
+        return_dict: bool | None = None,
+    ) -> Any:
+        """Score starts and ends; see `BertModel.forward` for the inputs and switches.
+
+        Args:
+            start_positions: [B] token where the answer starts; below 0 or beyond the input is ignored.
+            end_positions: [B] token where it ends.
+
+        Returns:
+            `QuestionAnsweringModelOutput`: loss [] (mean of the two), start_logits [B, T], end_logits [B, T].
+
+        Raises:
+            ValueError: One of the positions was given without the other.
+        """
+        if (start_positions is None) != (end_positions is None):
+            raise ValueError("start_positions and end_positions: give both, or neither")
+        encoded = self.bert.encode(
+            Inputs(input_ids, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds),
+            output_hidden_states=output_hidden_states,
+            output_attentions=output_attentions,
+        )
+        start_logits, end_logits = self.qa_outputs(encoded.hidden).unbind(-1)  # [B, T] each
+        loss = None
+        if start_positions is not None and end_positions is not None:
+            loss = span_loss(start_logits, end_logits, start_positions, end_positions)
+        output = QuestionAnsweringModelOutput.of(
+            loss=loss, start_logits=start_logits, end_logits=end_logits, **encoded.extras()
+        )
+        return self.bert.packaged(output, return_dict)

@@ -1,0 +1,179 @@
+"""What models return: a tuple of what there is, whose elements also have names.
+
+A field that is absent (a loss without labels, attentions that were not asked for) is None by name and no element:
+`loss, logits = model(ids, labels=labels)` and `logits, = model(ids)` both unpack. Each set of present fields has a
+class of its own below the public one, made when the public one is, so an output is an ordinary named tuple to
+`DataParallel`, `torch.compile`, `torch.export` and `pickle`.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+States = tuple[Tensor, ...]
+
+
+class ModelOutput(tuple[Any, ...]):
+    """Base of all outputs; a subclass lists its possible fields in order as annotations.
+
+    Values are reached by name (`out.logits`, `out["logits"]`), index, slice, and iteration over those present.
+    """
+
+    #: All fields in order, whether present or not.
+    possible_fields: ClassVar[tuple[str, ...]] = ()
+    _fields: ClassVar[tuple[str, ...]] = ()
+    _variants: ClassVar[dict[tuple[str, ...], type["ModelOutput"]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        if "_fields" in cls.__dict__:  # a variant made below
+            return
+        own = [name for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)]
+        cls.possible_fields = (*cls.possible_fields, *own)
+        cls._variants = {}
+        for size in range(len(cls.possible_fields) + 1):
+            for present in combinations(cls.possible_fields, size):
+                cls._variants[present] = _variant(cls, present)
+
+    def __new__(cls, *values: Any) -> "ModelOutput":
+        """One value for each field of the variant; `of` builds an output from names."""
+        return tuple.__new__(cls, values)
+
+    @classmethod
+    def of(cls, **fields: Any) -> Any:
+        """Build the output that has those of `fields` which are not None."""
+        present = tuple([name for name in cls.possible_fields if fields.get(name) is not None])
+        return cls._variants[present](*[fields[name] for name in present])
+
+    @classmethod
+    def _make(cls, values: Iterable[Any]) -> "ModelOutput":
+        return cls(*values)
+
+    def _asdict(self) -> dict[str, Any]:
+        return dict(zip(self._fields, self, strict=True))
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            if key not in self.possible_fields:
+                raise KeyError(f"{type(self).__name__} has no field {key!r}; it has {', '.join(self._fields)}")
+            if key not in self._fields:
+                raise KeyError(f"{key!r} is absent from this {type(self).__name__}; present: {', '.join(self._fields)}")
+            return tuple.__getitem__(self, self._fields.index(key))
+        return tuple.__getitem__(self, key)
+
+    def keys(self) -> tuple[str, ...]:
+        """Names of the fields that are present."""
+        return self._fields
+
+    def values(self) -> tuple[Any, ...]:
+        """The values that are present, the same as iterating."""
+        return tuple(self)
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        """Pairs of name and value of what is present."""
+        return iter(zip(self._fields, self, strict=True))
+
+    def to_tuple(self) -> tuple[Any, ...]:
+        """A plain tuple of what is present."""
+        return tuple(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self).__mro__[1], self._fields, tuple(self), self.__dict__)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.items())})"
+
+
+def _variant(cls: type[ModelOutput], present: tuple[str, ...]) -> type[ModelOutput]:
+    """The class of outputs of kind `cls` that have exactly the fields `present`."""
+    body: dict[str, Any] = {"_fields": present, "__doc__": cls.__doc__, "__module__": cls.__module__}
+    for name in cls.possible_fields:
+        body[name] = property(_item(present.index(name))) if name in present else None
+    return type(cls.__name__, (cls,), body)
+
+
+def _item(index: int) -> Callable[[ModelOutput], Any]:
+    return lambda output: tuple.__getitem__(output, index)
+
+
+def _rebuild(
+    cls: type[ModelOutput], present: tuple[str, ...], values: tuple[Any, ...], extra: dict[str, Any]
+) -> ModelOutput:
+    output = cls._variants[present](*values)
+    output.__dict__.update(extra)
+    return output
+
+
+class BaseModelOutputWithPooling(ModelOutput):
+    """Output of an encoder: [B, T, H] and [B, H]."""
+
+    last_hidden_state: Tensor | None
+    pooler_output: Tensor | None
+    hidden_states: States | None
+    attentions: States | None
+
+
+class BertForPreTrainingOutput(ModelOutput):
+    """Output of masked-language and next-sentence heads: loss [], [B, T, V] and [B, 2].
+
+    `masked_lm_loss` and `next_sentence_loss` are the parts of `loss` whose labels were given.
+    """
+
+    loss: Tensor | None
+    prediction_logits: Tensor | None
+    seq_relationship_logits: Tensor | None
+    hidden_states: States | None
+    attentions: States | None
+    masked_lm_loss: "ClassVar[Tensor | None]" = None
+    next_sentence_loss: "ClassVar[Tensor | None]" = None
+
+
+class LossAndLogits(ModelOutput):
+    """Output of a head with one kind of logits."""
+
+    loss: Tensor | None
+    logits: Tensor | None
+    hidden_states: States | None
+    attentions: States | None
+
+
+class MaskedLMOutput(LossAndLogits):
+    """Output of a masked-language head: loss [] and logits [B, T, V]."""
+
+    @property
+    def prediction_scores(self) -> Tensor | None:
+        """The published name of `logits`."""
+        return self.logits
+
+
+class NextSentencePredictorOutput(LossAndLogits):
+    """Output of a next-sentence head: loss [] and logits [B, 2], 0 for "is next", 1 for "is random"."""
+
+    @property
+    def seq_relationship_logits(self) -> Tensor | None:
+        """The published name of `logits`."""
+        return self.logits
+
+
+class SequenceClassifierOutput(LossAndLogits):
+    """Output of a classifier of whole inputs: loss [] and logits [B, C]."""
+
+
+class TokenClassifierOutput(LossAndLogits):
+    """Output of a classifier of tokens: loss [] and logits [B, T, C]."""
+
+
+class MultipleChoiceModelOutput(LossAndLogits):
+    """Output of a multiple-choice head: loss [] and logits [B, C], one score a choice."""
+
+
+class QuestionAnsweringModelOutput(ModelOutput):
+    """Output of a span head: loss [], start_logits [B, T], end_logits [B, T]."""
+
+    loss: Tensor | None
+    start_logits: Tensor | None
+    end_logits: Tensor | None
+    hidden_states: States | None
+    attentions: States | None

@@ -1,0 +1,41 @@
+"""Activation functions, named by their formula rather than by the model that used them.
+
+Published configurations say "gelu" for the exact form x * Phi(x) (Hendrycks and Gimpel 2016, arXiv:1606.08415), and
+"gelu_new" for its tanh approximation, which google-research/bert uses since 2019 and OpenAI GPT from the start.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+import torch.nn.functional as F
+from torch import Tensor
+
+Activation = Callable[[Tensor], Tensor]
+
+gelu: Final[Activation] = F.gelu
+gelu_tanh: Final[Activation] = partial(F.gelu, approximate="tanh")
+
+#: Name in a configuration -> function. `swish` is the name that `silu` had in 2018 (Ramachandran et al. 2017).
+ACTIVATIONS: Final[Mapping[str, Activation]] = {
+    "gelu": gelu,
+    "gelu_new": gelu_tanh,
+    "gelu_tanh": gelu_tanh,
+    "relu": F.relu,
+    "silu": F.silu,
+    "swish": F.silu,
+    "tanh": F.tanh,
+}
+
+
+def get_activation(name: str | Activation) -> Activation:
+    """Return the function of that name, or `name` itself when it is callable.
+
+    Raises:
+        ValueError: The name is not one of `ACTIVATIONS`.
+    """
+    if callable(name):
+        return name
+    if name not in ACTIVATIONS:
+        raise ValueError(f"hidden_act: unknown activation {name!r}; use one of {', '.join(ACTIVATIONS)} or a callable")
+    return ACTIVATIONS[name]

@@ -1,0 +1,50 @@
+"""Scaled dot-product attention (Vaswani et al. 2017, section 3.2), the one function that every model goes through."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def split_heads(x: Tensor, heads: int) -> Tensor:
+    """[B, T, A * D] -> [B, A, T, D], without a copy."""
+    return x.unflatten(-1, (heads, x.shape[-1] // heads)).transpose(1, 2)
+
+
+def merge_heads(x: Tensor) -> Tensor:
+    """[B, A, T, D] -> [B, T, A * D]."""
+    return x.transpose(1, 2).flatten(2)
+
+
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    mask: Tensor | None = None,
+    dropout: float = 0.0,
+    head_mask: Tensor | None = None,
+    need_probs: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Mix `value` by how well each `query` fits each `key`.
+
+    Args:
+        query: [B, A, Tq, D].
+        key: [B, A, Tk, D].
+        value: [B, A, Tk, D].
+        mask: Added to the scores, broadcastable to [B, A, Tq, Tk].
+        dropout: Share of probabilities set to 0; pass 0.0 outside training.
+        head_mask: [A], multiplies the probabilities of each head.
+        need_probs: Whether to return the probabilities as well, after dropout and `head_mask`.
+
+    Returns:
+        The context [B, A, Tq, D], and the probabilities [B, A, Tq, Tk] or None.
+    """
+    if head_mask is None and not need_probs:
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout), None
+    scores = (query @ key.transpose(-1, -2)) * query.shape[-1] ** -0.5  # [B, A, Tq, Tk]
+    if mask is not None:
+        scores = scores + mask
+    probs = F.dropout(torch.softmax(scores, dim=-1), dropout, training=dropout > 0)
+    if head_mask is not None:
+        probs = probs * head_mask[:, None, None]
+    return probs @ value, probs if need_probs else None

@@ -1,0 +1,66 @@
+"""Checks of tensors that come from outside, so that bad input is an error with a name and never reaches a kernel.
+
+A check that reads values makes the host wait for an accelerator, so there it runs only when the environment variable
+PYTORCH_TRANSFORMERS_CHECK is 1. While a graph is recorded (`torch.compile`, `torch.export`, `torch.jit.trace`, ONNX)
+there are no values to look at, and no check runs.
+"""
+
+import os
+
+import torch
+from torch import Tensor
+
+INTEGER_TYPES = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+
+def recording() -> bool:
+    """Whether the code runs to record a graph rather than to compute."""
+    return torch.compiler.is_compiling() or torch.jit.is_tracing()
+
+
+def values_readable(x: Tensor) -> bool:
+    """Whether looking at the values of `x` is allowed here (see the module's text)."""
+    if recording() or x.is_meta:
+        return False
+    return x.device.type == "cpu" or os.environ.get("PYTORCH_TRANSFORMERS_CHECK") == "1"
+
+
+def check_shape(name: str, x: Tensor, shape: tuple[int, ...], meaning: str) -> None:
+    """Raise `ValueError` unless `x` has that shape; `meaning` names its axes, for the message."""
+    if not recording() and tuple(x.shape) != shape:
+        raise ValueError(f"{name}: expected shape {list(shape)} ({meaning}), found {list(x.shape)}")
+
+
+def check_indices(name: str, x: Tensor, limit: int, remedy: str) -> None:
+    """Raise `ValueError` unless `x` holds whole numbers from 0 to `limit` - 1; `remedy` says what to do about it."""
+    if x.dtype not in INTEGER_TYPES:
+        raise ValueError(f"{name}: expected integers (torch.long), found {x.dtype}; convert it with .long()")
+    if not values_readable(x):
+        return
+    low, high = (value.item() for value in x.aminmax())
+    if low < 0 or high >= limit:
+        raise ValueError(f"{name}: found {low if low < 0 else high}, allowed is 0 to {limit - 1}; {remedy}")
+
+
+def check_mask(name: str, mask: Tensor) -> None:
+    """Raise `ValueError` unless the mask [B, T] holds 0 and 1 only, and a 1 in each row."""
+    if not values_readable(mask):
+        return
+    other = mask[(mask != 0) & (mask != 1)]
+    if other.numel():
+        raise ValueError(f"{name}: found {other[0].item()}, allowed is 1 (real token) and 0 (padding)")
+    empty = (mask == 0).all(dim=1).nonzero()
+    if empty.numel():
+        raise ValueError(f"{name}: row {empty[0].item()} is all 0; each sequence needs at least one real token")
+
+
+def check_labels(name: str, labels: Tensor, count: int, classes: int) -> None:
+    """Raise `ValueError` unless `labels` are `count` class indices below `classes` (below 0: no label)."""
+    if recording():
+        return
+    if labels.numel() != count:
+        raise ValueError(f"{name}: expected {count} labels, found {labels.numel()} in shape {list(labels.shape)}")
+    if labels.dtype not in INTEGER_TYPES:
+        raise ValueError(f"{name}: expected class indices (torch.long), found {labels.dtype}")
+    if values_readable(labels) and labels.numel() and (high := labels.max().item()) >= classes:
+        raise ValueError(f"{name}: found {high}, allowed is 0 to {classes - 1}, or below 0 to ignore")

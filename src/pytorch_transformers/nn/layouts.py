@@ -1,0 +1,157 @@
+"""How the tokens of a batch lie in memory: padded to a rectangle, or packed without the padding.
+
+Everything in a Transformer layer but attention works on single tokens, so it runs on any layout; attention asks the
+layout which tokens belong together. Packing saves the work on padding (in MRPC padded to 128 tokens, more than half).
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .attention import attend, merge_heads, split_heads
+from .masks import additive_key_mask
+
+
+@dataclass(frozen=True)
+class Padded:
+    """The usual rectangle [B, T, ...]; `mask` [B, 1, 1, T] is added to the scores, None when nothing is padded."""
+
+    mask: Tensor | None
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        heads: int,
+        *,
+        dropout: float = 0.0,
+        head_mask: Tensor | None = None,
+        need_probs: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attention of [B, Tq, H] over [B, T, H]; returns [B, Tq, H] and, on request, probabilities [B, A, Tq, T]."""
+        q, k, v = (split_heads(x, heads) for x in (query, key, value))
+        context, probs = attend(
+            q, k, v, mask=self.mask, dropout=dropout, head_mask=head_mask, need_probs=need_probs
+        )
+        return merge_heads(context), probs
+
+    def first(self, x: Tensor) -> Tensor:
+        """The first token of each sequence, still as a sequence: [B, T, H] -> [B, 1, H]."""
+        return x[:, :1]
+
+    def first_in_batch_order(self, x: Tensor) -> Tensor:
+        """What a layer made of `first`, one row a sequence: [B, 1, H] -> [B, H]."""
+        return x[:, 0]
+
+    def restore(self, x: Tensor) -> Tensor:
+        """Back to the rectangle: nothing to do."""
+        return x
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Real tokens only, [N, ...]: the sequences stand one after the other, shorter ones first.
+
+    Sequences of one length form a run, which is a rectangle without padding: attention over it needs no mask and no
+    copy. Sorting by length makes the runs long; `restore` and `first_in_batch_order` undo it.
+    """
+
+    rows: Tensor  # [N] index of each packed token in the flattened rectangle, b * T + t
+    starts: Tensor  # [B] where each sequence starts among the packed tokens, shortest first
+    inverse: Tensor  # [B] place in that order of each sequence of the batch
+    runs: tuple[tuple[int, int], ...]  # (sequences, their length)
+    shape: tuple[int, int]  # (B, T)
+
+    @classmethod
+    def from_mask(cls, attention_mask: Tensor) -> "Packed":
+        """Read the layout off [B, T] marks (1 real, 0 padding); the real tokens of a row need not be adjacent.
+
+        It looks at the values of the mask, so on an accelerator it waits for the device once.
+        """
+        B, T = attention_mask.shape
+        real = attention_mask.bool()
+        lengths, order = real.sum(dim=1).sort(stable=True)
+        at = real[order].flatten().nonzero()[:, 0]  # [N], in the sorted rectangle
+        rows = order[at // T] * T + at % T
+        values, counts = lengths.unique_consecutive(return_counts=True)
+        runs = tuple(zip(counts.tolist(), values.tolist(), strict=True))
+        return cls(rows, lengths.cumsum(0) - lengths, order.argsort(), runs, (B, T))
+
+    def pack(self, x: Tensor) -> Tensor:
+        """[B, T, ...] -> [N, ...]."""
+        return x.flatten(0, 1).index_select(0, self.rows)
+
+    def restore(self, x: Tensor) -> Tensor:
+        """[N, ...] -> [B, T, ...], zeros at padded positions."""
+        flat = x.new_zeros(self.shape[0] * self.shape[1], *x.shape[1:])
+        return flat.index_copy(0, self.rows, x).unflatten(0, self.shape)
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        heads: int,
+        *,
+        dropout: float = 0.0,
+        head_mask: Tensor | None = None,
+        need_probs: bool = False,
+    ) -> tuple[Tensor, None]:
+        """Attention within each sequence; `query` is [N, H], or [B, H] for `first` tokens only; returns the same shape.
+
+        Raises:
+            ValueError: Probabilities were asked for: sequences of different length have no common rectangle.
+        """
+        if need_probs:
+            raise ValueError("attention probabilities need the padded layout")
+        if key.device.type != "cpu":
+            return self._attend_padded(query, key, value, heads, dropout, head_mask), None
+        firsts_only = query.shape[0] != key.shape[0]
+        sizes = [count * length for count, length in self.runs]
+        pieces = zip(
+            self.runs,
+            query.split([count for count, _ in self.runs] if firsts_only else sizes),
+            key.split(sizes),
+            value.split(sizes),
+            strict=True,
+        )
+        contexts = []
+        for (count, _), q, k, v in pieces:  # [count * length, H] -> [count, length, H] -> heads
+            q, k, v = (split_heads(x.unflatten(0, (count, -1)), heads) for x in (q, k, v))
+            context, _ = attend(q, k, v, dropout=dropout, head_mask=head_mask)
+            contexts.append(merge_heads(context).flatten(0, 1))
+        return (contexts[0] if len(contexts) == 1 else torch.cat(contexts)), None
+
+    def _attend_padded(
+        self, query: Tensor, key: Tensor, value: Tensor, heads: int, dropout: float, head_mask: Tensor | None
+    ) -> Tensor:
+        """One masked call in place of a call a run: an accelerator prefers one large kernel to many small ones."""
+        flat = key.new_zeros(self.shape[0] * self.shape[1])
+        mask = additive_key_mask(flat.index_fill(0, self.rows, 1.0).view(self.shape), key.dtype)
+        rectangle = Padded(mask)
+        if query.shape[0] != key.shape[0]:
+            context, _ = rectangle.attend(
+                query.index_select(0, self.inverse)[:, None],
+                self.restore(key),
+                self.restore(value),
+                heads,
+                dropout=dropout,
+                head_mask=head_mask,
+            )
+            return context[:, 0].index_select(0, self.inverse.argsort())
+        restored = (self.restore(x) for x in (query, key, value))
+        context, _ = rectangle.attend(*restored, heads, dropout=dropout, head_mask=head_mask)
+        return self.pack(context)
+
+    def first(self, x: Tensor) -> Tensor:
+        """The first token of each sequence, shortest sequence first: [N, H] -> [B, H]."""
+        return x.index_select(0, self.starts)
+
+    def first_in_batch_order(self, x: Tensor) -> Tensor:
+        """What a layer made of `first`, in the order of the batch: [B, H] -> [B, H]."""
+        return x.index_select(0, self.inverse)
+
+
+Layout = Padded | Packed

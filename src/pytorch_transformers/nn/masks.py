@@ -1,0 +1,15 @@
+"""Attention masks: from 0 / 1 marks to what is added to the scores."""
+
+from typing import Final
+
+import torch
+from torch import Tensor
+
+#: Added to the score of a padded key (google-research/bert, modeling.py, attention_layer). Large enough that exp()
+#: of it is exactly 0 in every dtype, and finite, so that a row without any real key stays a number as in the original.
+MASKED_SCORE: Final = -10000.0
+
+
+def additive_key_mask(attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """Turn [B, T] marks (1 real, 0 padding) into [B, 1, 1, T] scores to add: 0 for real keys, `MASKED_SCORE` for others."""
+    return (1.0 - attention_mask[:, None, None, :].to(dtype)) * MASKED_SCORE

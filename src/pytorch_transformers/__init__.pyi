@@ -1,5 +1,15 @@
 # The one table of public names; `__init__.py` turns it into lazy imports.
 
+from .data.features import FeatureExtractor as FeatureExtractor
+from .files import CONFIG_NAME as CONFIG_NAME
+from .files import WEIGHTS_NAME as WEIGHTS_NAME
+from .hub.paths import cached_path as cached_path
+from .models.auto import AutoConfig as AutoConfig
+from .models.auto import AutoModel as AutoModel
+from .models.auto import AutoModelForQuestionAnswering as AutoModelForQuestionAnswering
+from .models.auto import AutoModelForSequenceClassification as AutoModelForSequenceClassification
+from .models.auto import AutoModelWithLMHead as AutoModelWithLMHead
+from .models.auto import AutoTokenizer as AutoTokenizer
 from .models.base import PreTrainedModel as PreTrainedModel
 from .models.bert.config import BertConfig as BertConfig
 from .models.bert.heads import BertForMaskedLM as BertForMaskedLM

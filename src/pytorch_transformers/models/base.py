@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from ..checkpoint.load import LoadReport, load_state
 from ..checkpoint.read import WEIGHT_FILES, find_weights, read_weights
 from ..checkpoint.save import save_bin, save_safetensors, save_sharded
+from ..files import SAFE_WEIGHTS_NAME, WEIGHTS_NAME
 from ..hub import locate
 from ..nn.linear import Fusable
 from .config import PretrainedConfig
@@ -23,9 +24,6 @@ logger = logging.getLogger(__name__)
 
 Model = TypeVar("Model", bound="PreTrainedModel")
 Name = str | PathLike[str]
-
-_SAFETENSORS: Final = "model.safetensors"
-_BIN: Final = "pytorch_model.bin"
 
 #: Modules whose parameters every family initialises by a rule of its own (`_init_weights`).
 _RULED: Final = (nn.Linear, nn.Embedding, nn.LayerNorm)
@@ -207,6 +205,16 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
             if isinstance(module, Fusable):
                 module.fuse()
         return self
+
+    @property
+    def device(self) -> torch.device:
+        """Where the word embeddings are, and so where inputs must be."""
+        return self.get_input_embeddings().weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Floating-point type of the word embeddings."""
+        return self.get_input_embeddings().weight.dtype
 
     def num_parameters(self) -> int:
         """Number of learned values, tied ones counted once."""
@@ -400,13 +408,13 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
         folder = Path(save_directory)
         state = self.state_dict()
         if not safe_serialization:
-            weights = [folder / _BIN]
+            weights = [folder / WEIGHTS_NAME]
             save_bin(state, weights[0])
             _remove_preferred(folder)
         else:
             state = {name: tensor for name, tensor in state.items() if name not in self.tied_weights}
             if max_shard_size is None:
-                weights = [folder / _SAFETENSORS]
+                weights = [folder / SAFE_WEIGHTS_NAME]
                 save_safetensors(state, weights[0])
             else:
                 weights = save_sharded(state, folder, max_shard_size)
@@ -416,9 +424,11 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
 
 def _remove_preferred(folder: Path) -> None:
     """Remove older weights that a reader would take before the `pytorch_model.bin` just written."""
-    for name in WEIGHT_FILES[: WEIGHT_FILES.index(_BIN)]:
+    for name in WEIGHT_FILES[: WEIGHT_FILES.index(WEIGHTS_NAME)]:
         if (folder / name).exists():
-            logger.warning("Removed %s of an earlier save, which would be read in place of %s.", folder / name, _BIN)
+            logger.warning(
+                "Removed %s of an earlier save, which would be read in place of %s.", folder / name, WEIGHTS_NAME
+            )
             (folder / name).unlink()
 
 

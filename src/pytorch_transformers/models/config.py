@@ -8,9 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
-from ..files import write_text
+from ..files import CONFIG_NAME, write_text
 from ..hub import locate
-
 
 Config = TypeVar("Config", bound="PretrainedConfig")
 
@@ -48,7 +47,7 @@ class PretrainedConfig:
     #: Shortcut name -> repository, for `from_pretrained`.
     repositories: ClassVar[Mapping[str, str]] = {}
     #: What the file may be called, the first that exists is read.
-    filenames: ClassVar[tuple[str, ...]] = ("config.json", "bert_config.json")
+    filenames: ClassVar[tuple[str, ...]] = (CONFIG_NAME, "bert_config.json")
 
     def __init__(
         self,
@@ -122,10 +121,10 @@ class PretrainedConfig:
             ValueError: A value is impossible, or a key looks like a typing error.
         """
         merged = {**values, **overrides}
-        if "num_labels" in overrides and "id2label" not in overrides:  # the names of other classes don't apply
-            if len(merged.get("id2label") or {}) != overrides["num_labels"]:
-                merged.pop("id2label", None)
-                merged.pop("label2id", None)
+        named = len(merged.get("id2label") or {})
+        if "num_labels" in overrides and "id2label" not in overrides and named != overrides["num_labels"]:
+            merged.pop("id2label", None)  # the names of other classes don't apply
+            merged.pop("label2id", None)
         return cls(**merged)
 
     @classmethod
@@ -171,8 +170,9 @@ class PretrainedConfig:
             revision=revision,
             local_files_only=local_files_only,
         )
-        path = location.chosen if location.chosen and location.chosen.suffix == ".json" else None
-        path = path or location.first(cls.filenames)
+        chosen = location.chosen
+        named = chosen is not None and chosen.suffix == ".json" and not chosen.name.endswith(".index.json")
+        path = chosen if named else location.first(cls.filenames)
         if path is None:
             raise OSError(f"{location.description}: no configuration; looked for {' and '.join(cls.filenames)}")
         return cls.from_json_file(path, **overrides)
@@ -181,7 +181,7 @@ class PretrainedConfig:
         """Write `config.json` into the folder, which is made when missing; returns the path."""
         folder = Path(save_directory)
         folder.mkdir(parents=True, exist_ok=True)
-        return self.to_json_file(folder / "config.json")
+        return self.to_json_file(folder / CONFIG_NAME)
 
     def to_dict(self) -> dict[str, Any]:
         """All values, as `config.json` holds them; `from_dict` is the inverse."""
@@ -195,9 +195,8 @@ class PretrainedConfig:
             ValueError: A value has no JSON form, such as a function given as `hidden_act`.
         """
         values = self.to_dict()
-        for key, value in values.items():
-            if callable(value):
-                raise ValueError(f"{key}: a function can't be saved; give it by name, or set a name before saving")
+        if functions := [key for key, value in values.items() if callable(value)]:
+            raise ValueError(f"{functions[0]}: a function can't be saved; set it to a name first")
         return json.dumps(values, indent=2, sort_keys=True) + "\n"
 
     def to_json_file(self, json_file_path: str | Path) -> Path:

@@ -16,14 +16,17 @@ Activation = Callable[[Tensor], Tensor]
 gelu: Final[Activation] = F.gelu
 gelu_tanh: Final[Activation] = partial(F.gelu, approximate="tanh")
 
-#: Name in a configuration -> function. `swish` is the name that `silu` had in 2018 (Ramachandran et al. 2017).
+#: The name that `silu` had in 2018 (Ramachandran et al. 2017, arXiv:1710.05941).
+swish: Final[Activation] = F.silu
+
+#: Name in a configuration -> function.
 ACTIVATIONS: Final[Mapping[str, Activation]] = {
     "gelu": gelu,
     "gelu_new": gelu_tanh,
     "gelu_tanh": gelu_tanh,
     "relu": F.relu,
-    "silu": F.silu,
-    "swish": F.silu,
+    "silu": swish,
+    "swish": swish,
     "tanh": F.tanh,
 }
 

@@ -15,7 +15,7 @@ INTEGER_TYPES = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 def recording() -> bool:
     """Whether the code runs to record a graph rather than to compute."""
-    return torch.compiler.is_compiling() or torch.jit.is_tracing()
+    return torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
 
 
 def values_readable(x: Tensor) -> bool:

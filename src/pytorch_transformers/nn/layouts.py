@@ -32,9 +32,7 @@ class Padded:
     ) -> tuple[Tensor, Tensor | None]:
         """Attention of [B, Tq, H] over [B, T, H]; returns [B, Tq, H] and, on request, probabilities [B, A, Tq, T]."""
         q, k, v = (split_heads(x, heads) for x in (query, key, value))
-        context, probs = attend(
-            q, k, v, mask=self.mask, dropout=dropout, head_mask=head_mask, need_probs=need_probs
-        )
+        context, probs = attend(q, k, v, mask=self.mask, dropout=dropout, head_mask=head_mask, need_probs=need_probs)
         return merge_heads(context), probs
 
     def first(self, x: Tensor) -> Tensor:
@@ -141,8 +139,8 @@ class Packed:
                 head_mask=head_mask,
             )
             return context[:, 0].index_select(0, self.inverse.argsort())
-        restored = (self.restore(x) for x in (query, key, value))
-        context, _ = rectangle.attend(*restored, heads, dropout=dropout, head_mask=head_mask)
+        q, k, v = (self.restore(x) for x in (query, key, value))
+        context, _ = rectangle.attend(q, k, v, heads, dropout=dropout, head_mask=head_mask)
         return self.pack(context)
 
     def first(self, x: Tensor) -> Tensor:

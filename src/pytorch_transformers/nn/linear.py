@@ -130,8 +130,8 @@ class Linear(Fusable, nn.Linear):
 
 
 def dropout_add(dense: Linear, x: Tensor, residual: Tensor, dropout: nn.Dropout) -> Tensor:
-    """residual + dropout(dense(x)): one call where there is nothing to drop. [..., in], [..., out] -> [..., out]."""
+    """Add dropout(dense(x)) to the residual, in one call where nothing is dropped. [..., in], [..., out] -> [..., out]."""
     if dropout.training and dropout.p > 0:
         return residual + dropout(dense(x))
-    out: Tensor = dense(x, residual=residual)
-    return out
+    added: Tensor = dense(x, residual=residual)
+    return added

@@ -11,5 +11,5 @@ MASKED_SCORE: Final = -10000.0
 
 
 def additive_key_mask(attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Turn [B, T] marks (1 real, 0 padding) into [B, 1, 1, T] scores to add: 0 for real keys, `MASKED_SCORE` for others."""
+    """Turn marks [B, T], 1 real and 0 padding, into scores to add [B, 1, 1, T]: 0 or `MASKED_SCORE`."""
     return (1.0 - attention_mask[:, None, None, :].to(dtype)) * MASKED_SCORE

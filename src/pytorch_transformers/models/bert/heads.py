@@ -72,12 +72,11 @@ class BertOnlyNSPHead(nn.Module):
         self.seq_relationship = nn.Linear(config.hidden_size, 2)
 
 
-class BertPreTrainingHeads(nn.Module):
+class BertPreTrainingHeads(BertOnlyMLMHead):
     """Both heads of pre-training."""
 
     def __init__(self, config: BertConfig) -> None:
-        super().__init__()
-        self.predictions = BertLMPredictionHead(config)
+        super().__init__(config)
         self.seq_relationship = nn.Linear(config.hidden_size, 2)
 
 
@@ -95,7 +94,7 @@ class _WithVocabulary(BertPreTrainedModel):
         "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight"
     }
     bert: BertModel
-    cls: BertOnlyMLMHead | BertPreTrainingHeads
+    cls: BertOnlyMLMHead
 
     def get_output_embeddings(self) -> nn.Linear:
         """The projection onto the vocabulary [V, H], which shares its matrix with the word embeddings."""
@@ -132,6 +131,8 @@ class _WithVocabulary(BertPreTrainedModel):
 
 class BertForPreTraining(_WithVocabulary):
     """BERT with both heads of its pre-training: masked language model and next-sentence prediction."""
+
+    cls: BertPreTrainingHeads
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
@@ -365,12 +366,12 @@ class BertForMultipleChoice(BertPreTrainedModel):
         if given is not None and given.ndim != axes:
             name, found = ("input_ids" if inputs_embeds is None else "inputs_embeds"), list(given.shape)
             raise ValueError(f"{name}: expected [batch, choices, tokens{', hidden' * (axes - 3)}], found shape {found}")
-        flat = [
+        ids, mask, types, positions, embeds = (
             None if x is None else x.flatten(0, 1)
             for x in (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        ]
+        )
         encoded = self.bert.encode(
-            Inputs(*flat[:4], head_mask, flat[4]),
+            Inputs(ids, mask, types, positions, head_mask, embeds),
             pack=True,
             first_only=True,
             output_hidden_states=output_hidden_states,

@@ -41,7 +41,7 @@ class BertEmbeddings(nn.Module):
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
     def forward(self, words: Tensor, positions: Tensor, types: Tensor | None) -> Tensor:
-        """Embed tokens in any layout: word vectors [..., H], position ids, segment ids or None for all 0, -> [..., H]."""
+        """Embed tokens of any layout: word vectors [..., H], positions, segments (None: all 0), -> [..., H]."""
         segments = self.token_type_embeddings.weight[0] if types is None else self.token_type_embeddings(types)
         embedded: Tensor = self.LayerNorm(words + self.position_embeddings(positions) + segments)
         return self.dropout(embedded)
@@ -200,6 +200,12 @@ class BertEncoder(nn.Module):
         self.config = config
         self.layer = nn.ModuleList(BertLayer(config) for _ in range(config.num_hidden_layers))
 
+    def block(self, number: int) -> BertLayer:
+        """The layer of that number."""
+        layer = self.layer[number]
+        assert isinstance(layer, BertLayer)
+        return layer
+
     def forward(
         self,
         hidden: Tensor,
@@ -208,13 +214,19 @@ class BertEncoder(nn.Module):
         need_states: bool,
         need_probs: bool,
         first_only: bool,
+        depth: int | None = None,
     ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
-        """Run the layers: the last states, all L + 1 states if needed (the embeddings first), all L probabilities."""
+        """Run the layers, or the first `depth` of them.
+
+        Returns:
+            The last states; the states of the embeddings and of each layer, if needed; the probabilities of each layer.
+        """
         states, all_probs = [hidden], []
         recompute = self.config.gradient_checkpointing and self.training and torch.is_grad_enabled()
-        for number, layer in enumerate(self.layer):
+        layers = self.layer[:depth]
+        for number, layer in enumerate(layers):
             mask = None if head_mask is None else head_mask[number]
-            last = first_only and number == len(self.layer) - 1
+            last = first_only and number == len(layers) - 1
             if recompute:
                 hidden, probs = checkpoint(layer, hidden, layout, mask, need_probs, last, use_reentrant=False)
             else:
@@ -223,7 +235,7 @@ class BertEncoder(nn.Module):
                 states.append(hidden)
             if probs is not None:
                 all_probs.append(probs)
-        if first_only and not len(self.layer):
+        if first_only and not len(layers):
             hidden = layout.first(hidden)
         return hidden, tuple(states), tuple(all_probs)
 
@@ -253,7 +265,7 @@ class Inputs(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """Result of `BertModel.encode`: `hidden` and `states` lie as `layout` says; with `first_only`, first tokens alone."""
+    """Result of `BertModel.encode`; `hidden` and `states` lie as `layout` says, with `first_only` first tokens alone."""
 
     hidden: Tensor
     layout: Layout
@@ -282,9 +294,6 @@ class BertPreTrainedModel(PreTrainedModel):
     pretrained_model_archive_map: ClassVar[Mapping[str, str]] = BERT_PRETRAINED_MODEL_ARCHIVE_MAP
     constant_keys: ClassVar[tuple[str, ...]] = (r"(^|\.)embeddings\.(position_ids|token_type_ids)$",)
     config: BertConfig
-
-    def __init__(self, config: BertConfig, *_: Any, **__: Any) -> None:
-        super().__init__(config)
 
     def _init_weights(self, module: nn.Module) -> None:
         """Matrices from a normal distribution, biases 0, normalisation 1 (modeling.py, create_initializer).
@@ -369,6 +378,7 @@ class BertModel(BertPreTrainedModel):
         *,
         pack: bool = False,
         first_only: bool = False,
+        depth: int | None = None,
         output_hidden_states: bool | None = None,
         output_attentions: bool | None = None,
     ) -> Encoded:
@@ -378,6 +388,7 @@ class BertModel(BertPreTrainedModel):
             inputs: As the arguments of `forward`.
             pack: Whether padding may be left out. It is, where something is padded and no graph is recorded.
             first_only: Whether the first token of each sequence is all that will be read.
+            depth: Layers to run; all by default.
             output_hidden_states: As in `forward`; with it `first_only` has no effect.
             output_attentions: As in `forward`; it needs the padded layout.
         """
@@ -388,7 +399,7 @@ class BertModel(BertPreTrainedModel):
         embedded = self._embed(inputs, layout)
         head_mask = self._head_mask(inputs.head_mask, embedded)
         first_only = first_only and not (need_states or need_probs)
-        hidden, states, probs = self.encoder(embedded, layout, head_mask, need_states, need_probs, first_only)
+        hidden, states, probs = self.encoder(embedded, layout, head_mask, need_states, need_probs, first_only, depth)
         return Encoded(hidden, layout, states if need_states else (), probs, first_only)
 
     def pool(self, encoded: Encoded) -> Tensor:
@@ -418,7 +429,7 @@ class BertModel(BertPreTrainedModel):
             axes = "[batch, tokens]" if embeds is None else "[batch, tokens, hidden]"
             raise ValueError(f"{name}: expected a shape {axes} without empty axes, found {list(given.shape)}")
         B, T = given.shape[:2]
-        if T > config.max_position_embeddings and inputs.position_ids is None:
+        if config.max_position_embeddings < T and inputs.position_ids is None:
             raise ValueError(
                 f"{name}: {T} tokens, but this model has {config.max_position_embeddings} positions; "
                 "truncate the input (tokenizer(..., truncation=True)) or split it into windows"
@@ -439,9 +450,8 @@ class BertModel(BertPreTrainedModel):
         if (mask := inputs.attention_mask) is not None:
             check_shape("attention_mask", mask, (B, T), "batch, tokens")
             check_mask("attention_mask", mask)
-        elif ids is not None and config.pad_token_id is not None and values_readable(ids):
-            if bool((ids == config.pad_token_id).any()):
-                warn_once("input_ids hold padding but attention_mask was not given: the padding counts as text")
+        elif ids is not None and values_readable(ids) and bool((ids == config.pad_token_id).any()):
+            warn_once("input_ids hold padding but attention_mask was not given: the padding counts as text")
 
     def _layout(self, inputs: Inputs, pack: bool) -> Layout:
         mask = inputs.attention_mask
@@ -455,7 +465,12 @@ class BertModel(BertPreTrainedModel):
         return Padded(additive_key_mask(mask, self.embeddings.LayerNorm.weight.dtype))
 
     def _embed(self, inputs: Inputs, layout: Layout) -> Tensor:
-        ids, embeds, types, positions = inputs.input_ids, inputs.inputs_embeds, inputs.token_type_ids, inputs.position_ids
+        ids, embeds, types, positions = (
+            inputs.input_ids,
+            inputs.inputs_embeds,
+            inputs.token_type_ids,
+            inputs.position_ids,
+        )
         given = ids if embeds is None else embeds
         assert given is not None
         if positions is None:
@@ -493,9 +508,8 @@ class BertModel(BertPreTrainedModel):
                 raise ValueError(f"prune_heads: there is no layer {number}, only 0 to {L - 1}")
             if bad := [head for head in sorted(heads) if not 0 <= head < A]:
                 raise ValueError(f"prune_heads: layer {number} has no head {bad[0]}, only 0 to {A - 1}")
-            attention = self.encoder.layer[number].attention
-            if set(attention.self.kept_heads) <= heads:
+            if set(self.encoder.block(number).attention.self.kept_heads) <= heads:
                 raise ValueError(f"prune_heads: no head of layer {number} would be left; a layer needs at least one")
         for number, heads in heads_to_prune.items():
-            self.encoder.layer[number].attention.prune_heads(heads)
+            self.encoder.block(number).attention.prune_heads(heads)
             self.config.pruned_heads[number] = sorted(heads | set(self.config.pruned_heads.get(number, ())))

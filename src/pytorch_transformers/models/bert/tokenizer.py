@@ -58,6 +58,8 @@ class BertTokenizer(PreTrainedTokenizer):
         tokenize_chinese_chars: whether each CJK ideograph is a word of its own.
         strip_accents: whether accents are dropped; None does as `do_lower_case` says.
         max_input_chars_per_word: longest word in characters that is tried; a longer one is unknown.
+        bos_token: a role that BERT does not use.
+        eos_token: a role that BERT does not use.
         **common: the options of every tokenizer, see `TokensAndIds`.
 
     Raises:
@@ -85,6 +87,8 @@ class BertTokenizer(PreTrainedTokenizer):
         *,
         strip_accents: bool | None = None,
         max_input_chars_per_word: int = 100,
+        bos_token: str | None = None,
+        eos_token: str | None = None,
         **common: "Unpack[CommonOptions]",
     ) -> None:
         path = os.fspath(vocab_file)
@@ -114,6 +118,8 @@ class BertTokenizer(PreTrainedTokenizer):
                 "strip_accents": strip_accents,
                 "max_input_chars_per_word": max_input_chars_per_word,
             },
+            bos_token=bos_token,
+            eos_token=eos_token,
             unk_token=unk_token,
             sep_token=sep_token,
             pad_token=pad_token,
@@ -131,6 +137,11 @@ class BertTokenizer(PreTrainedTokenizer):
     def vocab(self) -> Mapping[str, int]:
         """Token -> id of the vocabulary, without added tokens."""
         return self._vocab
+
+    @property
+    def ids_to_tokens(self) -> dict[int, str]:
+        """Id -> token of the vocabulary, without added tokens."""
+        return dict(enumerate(self._table.tokens))
 
     def _make_reference(self) -> WordPieceReference:
         unknown = self._table.roles["unk_token"]
@@ -190,7 +201,8 @@ class BertTokenizer(PreTrainedTokenizer):
     def _check_loaded(self, given: Iterable[str]) -> None:
         if "do_lower_case" in given or not (self._do_basic_tokenize and self.do_lower_case):
             return
-        capitals = [token for token in self._vocab if token[:1].isupper()]
+        # Letters such as the double-struck R are capitals too, but lower-casing leaves them alone.
+        capitals = [token for token in self._vocab if token[:1] != token[:1].lower()]
         if capitals:
             logger.warning(
                 "the tokenizer lower-cases, but %d tokens of its vocabulary begin with a capital (%s): it looks like a "

@@ -1,0 +1,1 @@
+"""From files and texts to batches, and from batches to results in the order of the texts."""

@@ -1,0 +1,62 @@
+"""`AutoConfig`, `AutoTokenizer`, `AutoModel…`: the class that a checkpoint asks for, found through `FAMILIES`."""
+
+from os import PathLike
+from typing import Any, ClassVar
+
+from .config import PretrainedConfig
+from .family import family_of
+
+_PLACE = ("cache_dir", "revision", "local_files_only")
+
+
+def _place(options: dict[str, Any]) -> dict[str, Any]:
+    return {key: options[key] for key in _PLACE if key in options}
+
+
+class AutoConfig:
+    """Reads the configuration of any family."""
+
+    @classmethod
+    def from_pretrained(cls, name_or_path: str | PathLike[str], **options: Any) -> PretrainedConfig:
+        """See `PretrainedConfig.from_pretrained`; the result is of the family's class."""
+        return family_of(name_or_path, **_place(options)).config_class.from_pretrained(name_or_path, **options)
+
+
+class _Auto:
+    kind: ClassVar[str]
+
+    @classmethod
+    def from_pretrained(cls, name_or_path: str | PathLike[str], *args: Any, **options: Any) -> Any:
+        """See `from_pretrained` of the family's class, which is what it returns."""
+        family = family_of(name_or_path, **_place(options))
+        return family.load(cls.kind).from_pretrained(name_or_path, *args, **options)
+
+
+class AutoTokenizer(_Auto):
+    """Loads the tokenizer of any family."""
+
+    kind = "tokenizer"
+
+
+class AutoModel(_Auto):
+    """Loads the model without a head of any family."""
+
+    kind = "model"
+
+
+class AutoModelWithLMHead(_Auto):
+    """Loads the language model of any family; for BERT that is the masked one."""
+
+    kind = "masked_lm"
+
+
+class AutoModelForSequenceClassification(_Auto):
+    """Loads a classifier of whole inputs, for families that have one."""
+
+    kind = "sequence_classification"
+
+
+class AutoModelForQuestionAnswering(_Auto):
+    """Loads a span model, for families that have one."""
+
+    kind = "question_answering"

@@ -1,0 +1,45 @@
+"""`Family`: what the rest of the library needs to know of a model family. Needs no torch."""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..hub import Location, locate
+from .config import PretrainedConfig
+
+
+@dataclass(frozen=True)
+class Family:
+    """One family of models; its classes are named by module and imported at first use.
+
+    Attributes:
+        name: Folder under `models/`, also what `--family` takes.
+        config_class: Its configuration.
+        repositories: Shortcut name -> repository on the hub.
+        classes: Kind of class ("model", "tokenizer", "masked_lm", …) -> "module:Class" below the folder.
+        tokenizer_files: Names of the files that the tokenizer reads, those that may be missing included.
+        config_only: Names of configuration files that only this family has.
+    """
+
+    name: str
+    config_class: type[PretrainedConfig]
+    repositories: Mapping[str, str]
+    classes: Mapping[str, str]
+    tokenizer_files: tuple[str, ...]
+    config_only: tuple[str, ...] = ()
+
+    def load(self, kind: str) -> Any:
+        """The class of that kind.
+
+        Raises:
+            ValueError: The family has none.
+        """
+        if kind not in self.classes:
+            raise ValueError(f"{self.name} has no {kind.replace('_', ' ')}; it has {', '.join(self.classes)}")
+        module, _, name = self.classes[kind].partition(":")
+        return getattr(importlib.import_module(f"{__package__}.{self.name}.{module}"), name)
+
+    def locate(self, name_or_path: str, **place: Any) -> Location:
+        """See `hub.locate`, with the shortcut names of the family."""
+        return locate(name_or_path, shortcuts=self.repositories, **place)

@@ -1,8 +1,6 @@
 """The base of all tokenizers under the module name of the published package."""
 
 from .tokenizers.base import PreTrainedTokenizer
-from .tokenizers.loading import ADDED_TOKENS_FILE
-from .tokenizers.loading import CONFIG_FILE as TOKENIZER_CONFIG_FILE
-from .tokenizers.loading import SPECIAL_TOKENS_FILE as SPECIAL_TOKENS_MAP_FILE
+from .tokenizers.loading import ADDED_TOKENS_FILE, SPECIAL_TOKENS_MAP_FILE, TOKENIZER_CONFIG_FILE
 
 __all__ = ["ADDED_TOKENS_FILE", "SPECIAL_TOKENS_MAP_FILE", "TOKENIZER_CONFIG_FILE", "PreTrainedTokenizer"]

@@ -130,7 +130,7 @@ class Linear(Fusable, nn.Linear):
 
 
 def dropout_add(dense: Linear, x: Tensor, residual: Tensor, dropout: nn.Dropout) -> Tensor:
-    """Add dropout(dense(x)) to the residual, in one call where nothing is dropped. [..., in], [..., out] -> [..., out]."""
+    """Add dropout(dense(x)) to the residual, in one call where nothing drops. [..., in], [..., out] -> [..., out]."""
     if dropout.training and dropout.p > 0:
         return residual + dropout(dense(x))
     added: Tensor = dense(x, residual=residual)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ...nn.activations import get_activation
 from ...nn.checks import check_labels, recording
-from ...nn.layouts import Packed
+from ...nn.layouts import Packed, Padded
 from ...nn.linear import Linear
 from ...nn.losses import classification_loss, regression_loss, span_loss
 from ..outputs import (
@@ -414,7 +414,7 @@ class BertForTokenClassification(BertPreTrainedModel):
             labels: [B, T] classes; below 0 is ignored.
 
         Returns:
-            `TokenClassifierOutput`: loss [], logits [B, T, C]; logits at padded positions mean nothing (usually 0).
+            `TokenClassifierOutput`: loss [], logits [B, T, C], 0 at padded positions.
         """
         encoded = self.bert.encode(
             Inputs(input_ids, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds),
@@ -422,8 +422,11 @@ class BertForTokenClassification(BertPreTrainedModel):
             output_hidden_states=output_hidden_states,
             output_attentions=output_attentions,
         )
-        logits = encoded.layout.restore(self.classifier(self.dropout(encoded.hidden)))
+        layout = encoded.layout
+        logits = layout.restore(self.classifier(self.dropout(encoded.hidden)))
         loss = None if labels is None else classification_loss(logits, labels)
+        if isinstance(layout, Padded) and layout.mask is not None and attention_mask is not None:
+            logits = logits * attention_mask[..., None]  # the same at padding as when it is left out
         output = TokenClassifierOutput.of(loss=loss, logits=logits, **encoded.extras())
         return self.bert.packaged(output, return_dict)
 

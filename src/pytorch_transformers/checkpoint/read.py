@@ -53,7 +53,7 @@ def find_weights(location: Location) -> list[Path]:
     if chosen is not None and chosen.name.endswith((_INDEX, *_WEIGHT_SUFFIXES)) and chosen.is_file():
         found: Path | None = chosen
     elif chosen is not None and not chosen.is_file():
-        raise OSError(f"{chosen} is a TensorFlow checkpoint. Load it with from_tf=True, or convert it first.")
+        raise OSError(f"{chosen} is a TensorFlow checkpoint, which is not read here. Convert it to PyTorch first.")
     else:
         found = location.first(WEIGHT_FILES)
     if found is None:
@@ -89,7 +89,7 @@ def _none_found(location: Location) -> str:
     if folder is None:  # asking a repository for other files would download them
         return message
     if prefixes := sorted(path.with_suffix("") for path in folder.glob("*.index")):
-        return f"{message} It holds a TensorFlow checkpoint, {prefixes[0]}: load it with from_tf=True or convert it."
+        return f"{message} It holds a TensorFlow checkpoint, {prefixes[0]}: convert it to PyTorch first."
     if others := [name for name in _OTHER_FRAMEWORKS if (folder / name).exists()]:
         return f"{message} It holds {others[0]}, which this library does not read."
     return message

@@ -4,7 +4,7 @@ from os import PathLike
 from typing import Any, ClassVar
 
 from .config import PretrainedConfig
-from .family import family_of
+from .family import family_of, family_of_config
 
 _PLACE = ("cache_dir", "revision", "local_files_only")
 
@@ -27,8 +27,12 @@ class _Auto:
 
     @classmethod
     def from_pretrained(cls, name_or_path: str | PathLike[str], *args: Any, **options: Any) -> Any:
-        """See `from_pretrained` of the family's class, which is what it returns."""
-        family = family_of(name_or_path, **_place(options))
+        """See `from_pretrained` of the family's class, which is what it returns; a `config` decides the family too."""
+        config = options.get("config")
+        if isinstance(config, PretrainedConfig):
+            family = family_of_config(config)
+        else:
+            family = family_of(name_or_path if config is None else config, **_place(options))
         return family.load(cls.kind).from_pretrained(name_or_path, *args, **options)
 
 

@@ -264,7 +264,7 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
             config: A configuration, or the name or path of one, in place of that beside the weights.
             cache_dir: Folder for downloads; the hub's own by default.
             state_dict: Weights to use in place of those in the files.
-            from_tf: Whether to read a TensorFlow checkpoint.
+            from_tf: Whether to read a TensorFlow checkpoint; this version can't yet, and says so.
             revision: Branch, tag or commit of a repository.
             local_files_only: Whether to use no network at all.
             dtype: Type of the weights: a torch.dtype, its name, "auto" for that of the files; float32 by default.
@@ -280,7 +280,9 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
             TypeError: An option is unknown.
         """
         if from_tf:
-            raise NotImplementedError("from_tf: this version reads PyTorch checkpoints only; convert it first")
+            raise NotImplementedError(
+                "from_tf: this version reads PyTorch checkpoints only; convert it to PyTorch first"
+            )
         location = locate(
             name_or_path,
             shortcuts=cls.config_class.repositories,
@@ -342,6 +344,7 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
     def _overridden(cls, config: PretrainedConfig, overrides: Mapping[str, Any]) -> PretrainedConfig:
         """A configuration with some fields changed; the one given stays as it is."""
         fields = {config.aliases.get(key, key): value for key, value in overrides.items()}
+        config.refuse_typos(fields)
         for key in fields:
             if not hasattr(config, key):
                 raise TypeError(

@@ -73,7 +73,7 @@ class PretrainedConfig:
         self.pruned_heads = {int(layer): sorted(heads) for layer, heads in (pruned_heads or {}).items()}
         self.finetuning_task = finetuning_task
         self._set_labels(num_labels, id2label, label2id)
-        self._refuse_typos(others)
+        self.refuse_typos(others)
         others.pop("model_type", None)
         vars(self).update(others)
 
@@ -96,7 +96,8 @@ class PretrainedConfig:
                 self.id2label = {index: label for label, index in label2id.items()}
         self.label2id = dict(label2id) if label2id else {label: index for index, label in self.id2label.items()}
 
-    def _refuse_typos(self, others: Mapping[str, Any]) -> None:
+    def refuse_typos(self, others: Iterable[str]) -> None:
+        """Raise `ValueError` for a key that nearly equals a known one, and say which."""
         known = [name for name in vars(self) if not name.startswith("_")] + ["num_labels", *self.aliases]
         for key in others:
             close = difflib.get_close_matches(key, known, n=1, cutoff=_TYPO_LIKENESS)

@@ -1,31 +1,36 @@
 """The model families. A new one is a folder, and an entry in `FAMILIES`."""
 
 import json
+import re
 from os import PathLike, fspath
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 from ..hub import Location, locate
 from . import bert
+from .config import PretrainedConfig
 from .record import Family
 
-__all__ = ["FAMILIES", "Family", "family_of"]
+__all__ = ["FAMILIES", "Family", "family_of", "family_of_config"]
 
 FAMILIES: Final[tuple[Family, ...]] = (bert.FAMILY,)
+_CONFIG_FILES: Final = tuple(dict.fromkeys(name for family in FAMILIES for name in family.config_class.filenames))
 
 
 def family_of(name_or_path: str | PathLike[str], **place: Any) -> Family:
     """Find out which family a checkpoint belongs to.
 
-    A shortcut name says it; otherwise `model_type` in the configuration, the name that only one family gives its
-    configuration file, or, for files without either, a family whose name is part of the given name.
+    A shortcut name says it; otherwise `model_type` in the configuration, or the name that only one family gives its
+    configuration file, or, for files without either, a family whose name is a word in the given name. A place without
+    a configuration may still have a vocabulary that says it.
 
     Args:
         name_or_path: As for `from_pretrained`.
         **place: `cache_dir`, `revision`, `local_files_only`, as for `from_pretrained`.
 
     Raises:
-        OSError: There is no such place, or no configuration in it.
-        ValueError: It belongs to none of the families.
+        OSError: There is no such place, no configuration in it, or one that cannot be read.
+        ValueError: It belongs to none of the families, or does not say to which.
     """
     name = fspath(name_or_path)
     for family in FAMILIES:
@@ -33,21 +38,52 @@ def family_of(name_or_path: str | PathLike[str], **place: Any) -> Family:
             return family
     shortcuts = {key: repository for family in FAMILIES for key, repository in family.repositories.items()}
     location = locate(name, shortcuts=shortcuts, **place)
-    kind = _model_type(location)
+    chosen = location.chosen
+    named = chosen is not None and chosen.suffix == ".json" and not chosen.name.endswith(".index.json")
+    path = chosen if named else location.first(_CONFIG_FILES)
+    if path is None:
+        return _family_of_vocabulary(location)
+    kind = _model_type(path)
     for family in FAMILIES:
         if kind == family.config_class.model_type:
             return family
-        if kind is None and (location.first(family.config_only) or family.name in name):
+        if kind is None and (location.first(family.config_only) or _is_word_in(family.name, name)):
             return family
     known = ", ".join(family.config_class.model_type for family in FAMILIES)
+    if kind is None:
+        raise ValueError(f"{path} does not say what it is: add a model_type, one of {known}, or use the class itself")
     raise ValueError(f"{location.description}: model_type is {kind!r}; this library has {known}")
 
 
-def _model_type(location: Location) -> str | None:
-    names = dict.fromkeys(name for family in FAMILIES for name in family.config_class.filenames)
-    path = location.first(tuple(names))
-    if path is None:
-        raise OSError(f"{location.description}: no configuration; looked for {', '.join(names)}")
-    values = json.loads(path.read_text(encoding="utf-8"))
+def family_of_config(config: PretrainedConfig) -> Family:
+    """The family that a configuration belongs to.
+
+    Raises:
+        ValueError: It is of none.
+    """
+    for family in FAMILIES:
+        if isinstance(config, family.config_class):
+            return family
+    raise ValueError(f"config: {type(config).__name__} belongs to none of {', '.join(each.name for each in FAMILIES)}")
+
+
+def _family_of_vocabulary(location: Location) -> Family:
+    for family in FAMILIES:
+        if location.file(family.tokenizer_files[0]) is not None:
+            return family
+    raise OSError(f"{location.description}: no configuration; looked for {', '.join(_CONFIG_FILES)}")
+
+
+def _model_type(path: Path) -> str | None:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise OSError(f"{path} is no configuration in JSON: {error}") from error
     kind: str | None = values.get("model_type") if isinstance(values, dict) else None
     return kind
+
+
+def _is_word_in(word: str, name: str) -> bool:
+    """Whether the last two parts of a path or name hold the word: `bert-base` has `bert`, `roberta` has not."""
+    spelling = re.escape(word).replace("_", "[-_]?")
+    return bool(re.search(rf"(?<![a-z]){spelling}(?![a-z])", "/".join(PurePath(name).parts[-2:]).lower()))

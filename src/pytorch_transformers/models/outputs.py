@@ -63,6 +63,9 @@ class ModelOutput(tuple[Any, ...]):
             return tuple.__getitem__(self, self._fields.index(key))
         return tuple.__getitem__(self, key)
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._fields if isinstance(key, str) else tuple.__contains__(self, key)
+
     def keys(self) -> tuple[str, ...]:
         """Names of the fields that are present."""
         return self._fields

@@ -10,6 +10,8 @@ import os
 import torch
 from torch import Tensor
 
+#: What a table can be indexed with; labels may be of any integer type.
+INDEX_TYPES = (torch.int64, torch.int32)
 INTEGER_TYPES = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
@@ -33,7 +35,7 @@ def check_shape(name: str, x: Tensor, shape: tuple[int, ...], meaning: str) -> N
 
 def check_indices(name: str, x: Tensor, limit: int, remedy: str) -> None:
     """Raise `ValueError` unless `x` holds whole numbers from 0 to `limit` - 1; `remedy` says what to do about it."""
-    if x.dtype not in INTEGER_TYPES:
+    if x.dtype not in INDEX_TYPES:
         raise ValueError(f"{name}: expected integers (torch.long), found {x.dtype}; convert it with .long()")
     if not values_readable(x):
         return

@@ -13,6 +13,11 @@ from .checks import check_labels
 _IGNORED = -100
 
 
+def _at_least_float32(x: Tensor) -> Tensor:
+    """Half precision is too coarse for sums over a vocabulary."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
 def classification_loss(logits: Tensor, labels: Tensor, name: str = "labels") -> Tensor:
     """Mean cross-entropy over the labelled items.
 
@@ -28,7 +33,7 @@ def classification_loss(logits: Tensor, labels: Tensor, name: str = "labels") ->
     labels = labels.reshape(-1).long()
     labelled = labels >= 0
     total = F.cross_entropy(
-        logits.reshape(-1, logits.shape[-1]).float(),
+        _at_least_float32(logits.reshape(-1, logits.shape[-1])),
         labels.where(labelled, _IGNORED),
         ignore_index=_IGNORED,
         reduction="sum",
@@ -44,7 +49,8 @@ def regression_loss(predictions: Tensor, targets: Tensor) -> Tensor:
     """
     if predictions.numel() != targets.numel():
         raise ValueError(f"labels: {targets.numel()} values for {predictions.numel()} predictions")
-    return F.mse_loss(predictions.reshape(-1).float(), targets.reshape(-1).float())
+    predictions = _at_least_float32(predictions.reshape(-1))
+    return F.mse_loss(predictions, targets.reshape(-1).to(predictions.dtype))
 
 
 def span_loss(start_logits: Tensor, end_logits: Tensor, start: Tensor, end: Tensor) -> Tensor:

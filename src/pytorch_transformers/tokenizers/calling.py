@@ -206,7 +206,9 @@ class TextEncoder(TokensAndIds):
                 else self._pipeline.ids(cast("list[str]", inputs.second), split_special=split)
             )
             columns = id_rows(first, second, self._recipe(call))
-            return self._finish(columns, call, inputs.batched, origins=partial(self._origins, inputs, call))
+            return self._finish(
+                columns, call, inputs.batched, origins=partial(self._origins, inputs, call, self._changes)
+            )
         first_pieces, second_pieces = self._all_pieces(inputs, call)
         columns, samples = full_rows(first_pieces, second_pieces, self._recipe(call), self._table.token_of)
         return self._finish(columns, call, inputs.batched, samples)
@@ -225,8 +227,17 @@ class TextEncoder(TokensAndIds):
         words = iter(self._pipeline.pieces([word for text in texts for word in text], split_special=split))
         return [[piece._replace(word=number) for number in range(len(text)) for piece in next(words)] for text in texts]
 
-    def _origins(self, inputs: Inputs, call: Call) -> Origins:
-        """Finds out where tokens came from, when somebody asks for it only afterwards."""
+    def _origins(self, inputs: Inputs, call: Call, changes: int) -> Origins:
+        """Finds out where tokens came from, when somebody asks for it only afterwards.
+
+        Raises:
+            ValueError: the tokenizer would not give the same tokens any more.
+        """
+        if changes != self._changes:
+            raise ValueError(
+                "tokens were added to the tokenizer since this encoding was made, so it cannot tell any more where its "
+                "tokens came from; ask before, or make it with return_offsets_mapping=True"
+            )
         first, second = self._all_pieces(inputs, call)
         columns, _ = full_rows(first, second, self._recipe(call), self._table.token_of)
         return self._take_origins(self._pad(columns, call))

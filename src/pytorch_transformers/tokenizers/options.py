@@ -140,7 +140,7 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
         value: its value.
         choices: the values that it can have.
     """
-    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+    if value not in choices:
         raise ValueError(f"{name}={value!r} is none of {', '.join(map(repr, choices))}")
 
 

@@ -30,7 +30,7 @@ TRIALS: Final = (
     "a\u200d{0}\u200db",
     "\u00c9{0}\u00e9",
 )
-#: Texts with newly tried characters that are looked through slowly before the pattern is compiled anew.
+#: Fewest texts with newly tried characters that are looked through slowly before the pattern is compiled anew.
 RECOMPILE_AFTER: Final = 32
 
 Result = TypeVar("Result")
@@ -83,7 +83,8 @@ class Agreement:
         if not characters <= self._alike:
             return False
         self._slow += 1
-        if self._slow >= RECOMPILE_AFTER:
+        # Compiling takes time in proportion to the characters, so it must become rarer as they become more.
+        if self._slow >= max(RECOMPILE_AFTER, len(self._alike) // 4):
             self._stranger = self._compile()
             self._slow = 0
         return True
@@ -191,8 +192,9 @@ class RustEngine:
 class AutoEngine:
     """For each question the engine that answers it faster; both give the same answer.
 
-    Ids alone come from the reference: it remembers the ids of words, and on a few cores that is two to four times as
-    fast as the library. Spans and words come from the library, which is up to twice as fast there.
+    Ids alone come from the reference: it remembers the ids of words, and on two cores that is about twice as fast as
+    the library on English and other text of repeated words. Spans and words come from the library, which is up to twice
+    as fast there. On a machine with many cores `engine="tokenizers"` may win for large batches.
 
     Args:
         reference: the readable engine of the family.

@@ -67,6 +67,8 @@ class TokensAndIds:
         self._options = dict(options or {})
         self._never_split = list(never_split)
         self._warned: set[str] = set()
+        #: Counts the changes after which a text may have other tokens.
+        self._changes = 0
         self._table = TokenTable(vocab, tokens, common.get("added_tokens") or {})
         self._set_options(common)
         for role in ROLES:
@@ -225,6 +227,7 @@ class TokensAndIds:
         added = self._table.add(self._stored_form(token) for token in tokens)
         for token in added:
             self._pipeline.add_ordinary(token)
+        self._changes += bool(added)
         return len(added)
 
     def add_special_tokens(self, special_tokens_dict: Mapping[str, str | Sequence[str]]) -> int:
@@ -264,6 +267,7 @@ class TokensAndIds:
 
     def _rebuild(self) -> None:
         """Builds the matchers anew after a change of special tokens."""
+        self._changes += 1
         self._pipeline = Pipeline(self._reference, self._engine, self._table.id_of)
         special = dict.fromkeys(self._table.special())
         for token in special:

@@ -418,15 +418,17 @@ class BertForTokenClassification(BertPreTrainedModel):
         """
         encoded = self.bert.encode(
             Inputs(input_ids, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds),
-            pack=labels_on_real_tokens(labels, attention_mask),
+            pack=True,
             output_hidden_states=output_hidden_states,
             output_attentions=output_attentions,
         )
         layout = encoded.layout
         logits = layout.restore(self.classifier(self.dropout(encoded.hidden)))
+        if labels is not None and attention_mask is not None and labels.shape == attention_mask.shape:
+            labels = labels.where(attention_mask.bool(), -1)  # padding carries no label, whatever stands there
         loss = None if labels is None else classification_loss(logits, labels)
         if isinstance(layout, Padded) and layout.mask is not None and attention_mask is not None:
-            logits = logits * attention_mask[..., None]  # the same at padding as when it is left out
+            logits = logits * attention_mask[..., None].to(logits.dtype)  # the same at padding as when it is left out
         output = TokenClassifierOutput.of(loss=loss, logits=logits, **encoded.extras())
         return self.bert.packaged(output, return_dict)
 

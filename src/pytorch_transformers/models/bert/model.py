@@ -40,6 +40,13 @@ class BertEmbeddings(nn.Module):
         self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Entries of the three tables: words, positions, segments."""
+        tables = (self.word_embeddings, self.position_embeddings, self.token_type_embeddings)
+        words, positions, segments = (table.num_embeddings for table in tables)
+        return words, positions, segments
+
     def forward(self, words: Tensor, positions: Tensor, types: Tensor | None) -> Tensor:
         """Embed tokens of any layout: word vectors [..., H], positions, segments (None: all 0), -> [..., H]."""
         segments = self.token_type_embeddings.weight[0] if types is None else self.token_type_embeddings(types)
@@ -365,8 +372,11 @@ class BertModel(BertPreTrainedModel):
             output_hidden_states=output_hidden_states,
             output_attentions=output_attentions,
         )
+        last = encoded.layout.restore(encoded.hidden)
+        if unpad and attention_mask is not None and isinstance(encoded.layout, Padded):
+            last = last.where(attention_mask.bool()[..., None], 0.0)
         output = BaseModelOutputWithPooling.of(
-            last_hidden_state=encoded.layout.restore(encoded.hidden),
+            last_hidden_state=last,
             pooler_output=None if self.pooler is None else self.pool(encoded),
             **encoded.extras(),
         )
@@ -429,38 +439,38 @@ class BertModel(BertPreTrainedModel):
             axes = "[batch, tokens]" if embeds is None else "[batch, tokens, hidden]"
             raise ValueError(f"{name}: expected a shape {axes} without empty axes, found {list(given.shape)}")
         B, T = given.shape[:2]
-        if config.max_position_embeddings < T and inputs.position_ids is None:
+        words, places, segments = self.embeddings.sizes
+        if places < T and inputs.position_ids is None:
             raise ValueError(
-                f"{name}: {T} tokens, but this model has {config.max_position_embeddings} positions; "
+                f"{name}: {T} tokens, but this model has {places} positions; "
                 "truncate the input (tokenizer(..., truncation=True)) or split it into windows"
             )
         if ids is not None:
-            check_indices("input_ids", ids, config.vocab_size, "is this the tokenizer of the model?")
+            check_indices("input_ids", ids, words, "is this the tokenizer of the model?")
         if embeds is not None:
             check_shape("inputs_embeds", embeds, (B, T, config.hidden_size), "batch, tokens, hidden size")
         if (types := inputs.token_type_ids) is not None:
             check_shape("token_type_ids", types, (B, T), "batch, tokens")
-            check_indices(
-                "token_type_ids", types, config.type_vocab_size, "if you meant the mask, pass attention_mask=…"
-            )
+            check_indices("token_type_ids", types, segments, "if you meant the mask, pass attention_mask=…")
         if (positions := inputs.position_ids) is not None:
             rows = 1 if positions.ndim == 2 and positions.shape[0] == 1 else B
             check_shape("position_ids", positions, (rows, T), "batch, tokens")
-            check_indices("position_ids", positions, config.max_position_embeddings, "the model has no more positions")
+            check_indices("position_ids", positions, places, "the model has no more positions")
         if (mask := inputs.attention_mask) is not None:
             check_shape("attention_mask", mask, (B, T), "batch, tokens")
             check_mask("attention_mask", mask)
-        elif ids is not None and values_readable(ids) and config.pad_token_id in ids:
+        elif ids is not None and (pad := config.pad_token_id) is not None and values_readable(ids) and pad in ids:
             warn_once("input_ids hold padding but attention_mask was not given: the padding counts as text")
 
     def _layout(self, inputs: Inputs, pack: bool) -> Layout:
         mask = inputs.attention_mask
         if mask is None:
             return Padded(None)
-        if not recording() and (pack or values_readable(mask)) and bool(mask.all()):
+        pack = pack and not recording() and not mask.is_meta
+        if (pack or values_readable(mask)) and bool(mask.all()):
             return Padded(None)
         # A sequence whose first token is padding (padded on the left) has nothing at the place heads read.
-        if pack and not recording() and bool(mask[:, 0].all()):
+        if pack and bool(mask[:, 0].all()):
             return Packed.from_mask(mask)
         return Padded(additive_key_mask(mask, self.embeddings.LayerNorm.weight.dtype))
 

@@ -1,0 +1,251 @@
+"""The functions that models are made of, alone: formulas, layouts, losses, packed linear layers."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from models.compare import assert_same
+from models.reference import ACTIVATIONS as FORMULAS
+from models.reference import cross_entropy, softmax
+from pytorch_transformers.nn.activations import ACTIVATIONS, get_activation
+from pytorch_transformers.nn.attention import attend, merge_heads, split_heads
+from pytorch_transformers.nn.layouts import Packed, Padded
+from pytorch_transformers.nn.linear import Linear, can_fuse
+from pytorch_transformers.nn.losses import classification_loss, regression_loss, span_loss
+from pytorch_transformers.nn.masks import additive_key_mask
+from pytorch_transformers.nn.pruning import kept_columns, prune_linear_layer
+
+FEW = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+
+
+def noise(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("name", sorted(ACTIVATIONS))
+def test_activation_is_its_formula(name: str) -> None:
+    x = torch.linspace(-6.0, 6.0, 2001, dtype=torch.float64)
+    assert_same(get_activation(name)(x), FORMULAS[name](x.numpy()), name, max_abs=1e-14, max_std=1e-15)  # float64
+
+
+def test_the_two_gelus_differ() -> None:
+    x = torch.linspace(-4.0, 4.0, 101)
+    assert 1e-4 < float((get_activation("gelu")(x) - get_activation("gelu_tanh")(x)).abs().max()) < 1e-3
+
+
+def test_unknown_activation_lists_the_known() -> None:
+    with pytest.raises(ValueError, match=r"gellu.*gelu_tanh"):
+        get_activation("gellu")
+    assert get_activation(torch.sin) is torch.sin
+
+
+def test_heads_are_split_and_merged() -> None:
+    x = noise(2, 7, 15)
+    heads = split_heads(x, 5)
+    assert heads.shape == (2, 5, 7, 3)
+    assert torch.equal(heads[1, 2, 4], x[1, 4, 6:9])
+    assert torch.equal(merge_heads(heads), x)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_is_the_papers_formula(masked: bool) -> None:
+    query, key, value = noise(3, 5, 4, 8, seed=1), noise(3, 5, 7, 8, seed=2), noise(3, 5, 7, 8, seed=3)
+    marks = torch.ones(3, 7)
+    marks[1, 5:] = marks[2, 1:] = 0.0
+    mask = additive_key_mask(marks, torch.float32) if masked else None
+    q, k, v = (x.double().numpy() for x in (query, key, value))
+    scores = q @ k.transpose(0, 1, 3, 2) / math.sqrt(8)
+    if masked:
+        scores = np.where(marks.numpy()[:, None, None, :] == 0, -np.inf, scores)
+    probabilities = softmax(scores)
+    for need_probs in (False, True):
+        context, probs = attend(query, key, value, mask=mask, need_probs=need_probs)
+        assert_same(context, probabilities @ v, "context")
+        assert (probs is not None) == need_probs
+        if probs is not None:
+            assert_same(probs, probabilities, "probabilities")
+    head_mask = torch.tensor([1.0, 0.0, 0.5, 1.0, 2.0])
+    context, _ = attend(query, key, value, mask=mask, head_mask=head_mask)
+    assert_same(context, (probabilities * head_mask.numpy()[:, None, None]) @ v, "head mask")
+
+
+def test_attention_dropout_keeps_the_mean() -> None:
+    """Probabilities are dropped (results differ from 1) and the others scaled up (their mean does not)."""
+    query, key, value = noise(500, 1, 4, 8, seed=1), noise(500, 1, 20, 8, seed=2), torch.ones(500, 1, 20, 8)
+    torch.manual_seed(0)
+    for need_probs in (False, True):
+        context, _ = attend(query, key, value, dropout=0.3, need_probs=need_probs)
+        assert float(context.mean()) == pytest.approx(1.0, abs=0.03)
+        assert float(context.std()) > 0.1
+
+
+@st.composite
+def marks(draw: st.DrawFn) -> Tensor:
+    """[B, T] of 0 and 1, at least a 1 in each row."""
+    length = draw(st.integers(1, 8))
+    row = st.lists(st.integers(0, 1), min_size=length, max_size=length).filter(any)
+    return torch.tensor(draw(st.lists(row, min_size=1, max_size=6)))
+
+
+@FEW
+@given(mask=marks())
+def test_packing_can_be_undone(mask: Tensor) -> None:
+    layout = Packed.from_mask(mask)
+    x = noise(*mask.shape, 6)
+    packed = layout.pack(x)
+    assert packed.shape == (int(mask.sum()), 6)
+    assert torch.equal(layout.restore(packed), x * mask[..., None])
+    firsts = layout.first_in_batch_order(layout.first(packed))
+    places = mask.argmax(dim=1)
+    assert torch.equal(firsts, x[torch.arange(len(x)), places])
+
+
+@FEW
+@given(mask=marks())
+def test_packed_attention_is_padded_attention(mask: Tensor) -> None:
+    query, key, value = (noise(*mask.shape, 15, seed=seed) for seed in (1, 2, 3))
+    layout = Packed.from_mask(mask)
+    head_mask = torch.tensor([1.0, 0.0, 0.5, 1.0, 2.0])
+    padded = Padded(additive_key_mask(mask, torch.float32))
+    q, k, v = layout.pack(query), layout.pack(key), layout.pack(value)
+    real = mask.bool()
+    for silenced in (None, head_mask):
+        expected, _ = padded.attend(query, key, value, 5, head_mask=silenced)
+        context, _ = layout.attend(q, k, v, 5, head_mask=silenced)
+        assert_same(layout.restore(context)[real], expected[real], "all queries")
+        one_call = layout._attend_padded(q, k, v, 5, 0.0, silenced)
+        assert_same(layout.restore(one_call)[real], expected[real], "as on an accelerator")
+        firsts, _ = layout.attend(layout.first(q), k, v, 5, head_mask=silenced)
+        first_places = mask.argmax(dim=1)
+        wanted = expected[torch.arange(len(mask)), first_places]
+        assert_same(layout.first_in_batch_order(firsts), wanted, "first queries")
+        one_call = layout._attend_padded(layout.first(q), k, v, 5, 0.0, silenced)
+        assert_same(layout.first_in_batch_order(one_call), wanted, "first queries, as on an accelerator")
+
+
+def test_mask_blocks_in_every_type() -> None:
+    """exp() of what is added is exactly 0, without overflow, also in half precision."""
+    for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64):
+        scores = additive_key_mask(torch.tensor([[1, 0]]), dtype)
+        assert scores.shape == (1, 1, 1, 2)
+        assert scores.dtype == dtype
+        assert scores.isfinite().all()
+        assert torch.softmax(scores, -1).flatten().tolist() == [1.0, 0.0]
+
+
+@FEW
+@given(labels=st.lists(st.integers(-3, 4), min_size=1, max_size=9))
+def test_classification_loss_is_the_mean_over_labels(labels: list[int]) -> None:
+    logits = noise(len(labels), 5)
+    loss = classification_loss(logits, torch.tensor(labels))
+    assert_same(loss, cross_entropy(logits.double().numpy(), labels), "loss")
+
+
+def test_losses_with_nothing_to_learn_are_zero_in_the_graph() -> None:
+    logits = noise(3, 5).requires_grad_()
+    nothing = torch.tensor([-1, -100, -7])
+    for loss in (
+        classification_loss(logits, nothing),
+        span_loss(logits, logits, nothing, torch.tensor([5, 6, 900])),
+    ):
+        (gradient,) = torch.autograd.grad(loss, logits)
+        assert loss.item() == 0.0
+        assert not gradient.any()
+
+
+def test_losses_refuse_what_does_not_fit() -> None:
+    logits = noise(3, 5)
+    with pytest.raises(ValueError, match=r"my_labels.*5.*4"):
+        classification_loss(logits, torch.tensor([0, 5, 1]), "my_labels")
+    with pytest.raises(ValueError, match=r"my_labels.*float"):
+        classification_loss(logits, torch.tensor([0.0, 1.0, 1.0]), "my_labels")
+    with pytest.raises(ValueError, match=r"my_labels.*\[2\]"):
+        classification_loss(logits, torch.tensor([0, 1]), "my_labels")
+    with pytest.raises(ValueError, match=r"labels.*2.*3"):
+        regression_loss(noise(3, 1), torch.zeros(2))
+
+
+def test_losses_of_half_precision_are_computed_in_float() -> None:
+    logits = noise(64, 50).bfloat16()
+    labels = torch.arange(64) % 50
+    loss = classification_loss(logits, labels)
+    assert loss.dtype == torch.float32
+    assert_same(loss, cross_entropy(logits.double().numpy(), labels.numpy()), "loss")
+
+
+def test_pruned_linear_layers() -> None:
+    assert kept_columns(4, 2, {1, 3}).tolist() == [0, 1, 4, 5]
+    layer = nn.Linear(6, 8)
+    weight, bias, x = layer.weight.detach().clone(), layer.bias.detach().clone(), noise(3, 6)
+    assert prune_linear_layer(layer, torch.tensor([0, 1, 4, 5])) is layer
+    rows = [0, 1, 4, 5]
+    assert_same(layer(x), x @ weight[rows].T + bias[rows], "fewer outputs")
+    prune_linear_layer(layer, torch.tensor([2, 3]), dim=1)
+    assert (layer.in_features, layer.out_features) == (2, 4)
+    assert torch.equal(layer.weight, weight[rows][:, [2, 3]])
+
+
+needs_onednn = pytest.mark.skipif(not can_fuse(torch.zeros(1)), reason="oneDNN is not part of this build of torch")
+
+
+@needs_onednn
+@pytest.mark.parametrize("name", [None, *sorted(ACTIVATIONS)])
+def test_fused_linear_is_the_same(name: str | None) -> None:
+    layer = Linear(37, 19).eval()
+    x, residual = noise(5, 4, 37), noise(5, 4, 19)
+    activation = None if name is None else get_activation(name)
+    with torch.no_grad():
+        plain, added = layer(x, activation), layer(x, residual=residual)
+        both = layer(x, activation, residual)
+        layer.fuse()
+        assert layer.fused is not None
+        assert_same(layer(x, activation), plain, "activation")
+        assert_same(layer(x, residual=residual), added, "residual")
+        assert_same(layer(x, activation, residual), both, "both")
+    expected = F.linear(x, layer.weight, layer.bias)
+    assert_same(plain, expected if activation is None else activation(expected), "plain")
+
+
+@needs_onednn
+def test_fused_linear_never_serves_old_weights() -> None:
+    """Changed in place, replaced, loaded, trained, with gradients, in another type: the true weights answer."""
+    x = noise(3, 37)
+
+    def halve(layer: Linear) -> None:
+        with torch.no_grad():
+            layer.weight.mul_(0.5)
+
+    def replace(layer: Linear) -> None:
+        layer.weight = nn.Parameter(layer.weight.detach() * 0.5)
+
+    def load(layer: Linear) -> None:
+        layer.load_state_dict({"weight": layer.weight.detach() * 0.5, "bias": layer.bias.detach().clone()})
+
+    for change in (halve, replace, load):
+        layer = Linear(37, 19).eval()
+        layer.fuse()
+        change(layer)
+        with torch.no_grad():
+            assert_same(layer(x), F.linear(x, layer.weight, layer.bias), change.__name__)
+    layer = Linear(37, 19).eval()
+    layer.fuse()
+    assert layer(x).requires_grad
+    assert list(layer.state_dict()) == ["weight", "bias"]
+    layer.train()
+    assert layer.fused is None
+    layer.eval()
+    layer.fuse()
+    for clone in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert clone.fused is None
+        assert torch.equal(clone.weight, layer.weight)
+    with torch.no_grad():
+        wide = layer.double()(x.double())
+    assert wide.dtype == torch.float64

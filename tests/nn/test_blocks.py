@@ -1,13 +1,10 @@
 """The functions that models are made of, alone: formulas, layouts, losses, packed linear layers."""
 
-import copy
 import math
-import pickle
 
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
@@ -17,8 +14,8 @@ from models.reference import ACTIVATIONS as FORMULAS
 from models.reference import cross_entropy, softmax
 from pytorch_transformers.nn.activations import ACTIVATIONS, get_activation
 from pytorch_transformers.nn.attention import attend, merge_heads, split_heads
+from pytorch_transformers.nn.fused import FusedLinear, can_fuse
 from pytorch_transformers.nn.layouts import Packed, Padded
-from pytorch_transformers.nn.linear import Linear, can_fuse
 from pytorch_transformers.nn.losses import classification_loss, regression_loss, span_loss
 from pytorch_transformers.nn.masks import additive_key_mask
 from pytorch_transformers.nn.pruning import kept_columns, prune_linear_layer
@@ -199,53 +196,21 @@ needs_onednn = pytest.mark.skipif(not can_fuse(torch.zeros(1)), reason="oneDNN i
 @needs_onednn
 @pytest.mark.parametrize("name", [None, *sorted(ACTIVATIONS)])
 def test_fused_linear_is_the_same(name: str | None) -> None:
-    layer = Linear(37, 19).eval()
+    layer = nn.Linear(37, 19)
     x, residual = noise(5, 4, 37), noise(5, 4, 19)
     activation = None if name is None else get_activation(name)
     with torch.no_grad():
-        plain, added = layer(x, activation), layer(x, residual=residual)
-        both = layer(x, activation, residual)
-        layer.fuse()
-        assert layer.fused is not None
-        assert_same(layer(x, activation), plain, "activation")
-        assert_same(layer(x, residual=residual), added, "residual")
-        assert_same(layer(x, activation, residual), both, "both")
-    expected = F.linear(x, layer.weight, layer.bias)
-    assert_same(plain, expected if activation is None else activation(expected), "plain")
+        plain = layer(x)
+        assert_same(
+            FusedLinear(layer, activation=activation)(x), activation(plain) if activation else plain, "activation"
+        )
+        assert_same(FusedLinear(layer).plus(x, residual), plain + residual, "residual")
 
 
 @needs_onednn
-def test_fused_linear_never_serves_old_weights() -> None:
-    """Changed in place, replaced, loaded, trained, with gradients, in another type: the true weights answer."""
-    x = noise(3, 37)
-
-    def halve(layer: Linear) -> None:
-        with torch.no_grad():
-            layer.weight.mul_(0.5)
-
-    def replace(layer: Linear) -> None:
-        layer.weight = nn.Parameter(layer.weight.detach() * 0.5)
-
-    def load(layer: Linear) -> None:
-        layer.load_state_dict({"weight": layer.weight.detach() * 0.5, "bias": layer.bias.detach().clone()})
-
-    for change in (halve, replace, load):
-        layer = Linear(37, 19).eval()
-        layer.fuse()
-        change(layer)
-        with torch.no_grad():
-            assert_same(layer(x), F.linear(x, layer.weight, layer.bias), change.__name__)
-    layer = Linear(37, 19).eval()
-    layer.fuse()
-    assert layer(x).requires_grad
-    assert list(layer.state_dict()) == ["weight", "bias"]
-    layer.train()
-    assert layer.fused is None
-    layer.eval()
-    layer.fuse()
-    for clone in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
-        assert clone.fused is None
-        assert torch.equal(clone.weight, layer.weight)
+def test_fused_linear_joins_layers_and_takes_any_activation() -> None:
+    layers = [nn.Linear(37, size) for size in (5, 19, 8)]
+    x = noise(7, 37)
     with torch.no_grad():
-        wide = layer.double()(x.double())
-    assert wide.dtype == torch.float64
+        joined = FusedLinear(*layers, activation=torch.sin)(x)
+        assert_same(joined, torch.cat([layer(x) for layer in layers], dim=-1).sin(), "joined")

@@ -23,13 +23,15 @@ def run(options: argparse.Namespace) -> int:
 
     family = family_of(options.model, **place(options))
     location = family.locate(options.model, **place(options))
-    others = (*family.config_class.filenames, *family.tokenizer_files)
     weights = find_weights(location)
-    if len(weights) > 1:  # shards are found through their index
-        others = (*others, *(name for name in WEIGHT_FILES if name.endswith(".index.json")))
+    others = [*family.config_class.filenames, *family.tokenizer_files]
     paths = [*weights, *(path for name in others if (path := location.file(name)) is not None)]
+    indexes = [name for name in WEIGHT_FILES if name.endswith(".index.json")]
+    if weights[0].name not in WEIGHT_FILES and (index := location.first(indexes)):  # shards are found through it
+        paths.append(index)
     if options.output_dir:
-        paths = [_copy(path, Path(options.output_dir) / path.name) for path in paths]
+        folder = Path(options.output_dir)
+        paths = [_copy(path, folder / path.name) for path in paths]
     sys.stdout.write("\n".join(str(path) for path in paths) + "\n")
     return 0
 

@@ -4,123 +4,162 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from .common import Verb, add_place, place, positive
+from .common import Switch, Verb, add_place, device, place, positive
 
 if TYPE_CHECKING:
-    from ..data.feature_files import LineReader, OutputOptions
+    from ..data.feature_files import OutputOptions
     from ..data.features import FeatureExtractor, Features
+    from ..data.lines import LineReader
 
-#: Lines of a part of the output: what a stopped run may have to compute again, at most.
-_PART_LINES = 1024
+_DESCRIPTION = """\
+Turn each line of a file into vectors: hidden states of a BERT encoder.
+
+A line is one text, or two divided by ' ||| '. An empty line is an empty text, so that results and lines have the same
+numbers. The ending of --output_file chooses the format; H is the length of a vector, and with several --layers there
+is an axis of layers before it. All vectors are float32.
+
+  .npy          one array, vectors [lines, H]
+  .npz          vectors [lines, H]; with --pooling none vectors [tokens, H] of all lines one after the other,
+                lengths [lines], how many belong to each line, and ids [tokens], the tokens in the vocabulary
+  .safetensors  the same arrays
+  any other     JSON lines: {"linex_index": 0, "layers": [{"index": -1, "values": [...]}]}, with --pooling none
+                {"linex_index": 0, "features": [{"token": "[CLS]", "layers": [...]}, ...]}; rounded to six places
+
+A run that was stopped goes on when the same command is given again; until all is done its results are in
+OUTPUT.partial/ beside the output. From a pipe to standard output, lines are answered as they come."""
 
 
 def layer_list(text: str) -> tuple[int, ...]:
     """Numbers of layers divided by commas, for `type=`."""
-    return tuple(int(part) for part in text.split(","))
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of layers such as -1,-2") from None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the arguments of the verb."""
     parser.add_argument("--model", required=True, metavar="NAME", help="name, repository, folder or archive of a model")
+    parser.add_argument("--input_file", default="-", metavar="FILE", help="text, UTF-8; - is standard input (default)")
     parser.add_argument(
-        "--input_file", default="-", metavar="FILE", help="one text a line, or two divided by ' ||| '; - is stdin"
-    )
-    parser.add_argument(
-        "--output_file",
-        default="-",
-        metavar="FILE",
-        help="written as .npz, .npy or .safetensors by its ending, otherwise as JSON lines; - is JSON lines to stdout",
+        "--output_file", default="-", metavar="FILE", help="see above; - is JSON lines to standard output (default)"
     )
     parser.add_argument(
         "--pooling",
         default="mean",
         choices=("cls", "mean", "max", "none"),
-        help="one vector a line from its first token, the mean or maximum of its tokens; none: one a token",
+        help="one vector a line from its first token, the mean or maximum of its tokens; none: one a token (mean)",
     )
     parser.add_argument(
-        "--layers", type=layer_list, default=(-1,), metavar="N,N", help="layers, -1 is the last (default: -1)"
+        "--layers", type=layer_list, default=(-1,), metavar="N,N", help="layers, from 0, or back from -1, the last (-1)"
     )
-    parser.add_argument("--normalize", action="store_true", help="scale each vector to length 1")
-    parser.add_argument("--no_special_tokens", action="store_true", help="leave [CLS] and [SEP] out of the result")
-    parser.add_argument("--max_seq_length", type=int, metavar="N", help="longest input in tokens; longer lines are cut")
-    parser.add_argument("--batch_size", type=positive, metavar="N", help="most lines of a batch")
-    parser.add_argument("--batch_tokens", type=positive, default=2048, metavar="N", help="tokens of a batch (2048)")
-    parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16", "float16"), help="of the model")
-    parser.add_argument("--device", metavar="NAME", help="cpu, cuda, cuda:1 … (default: a GPU when there is one)")
+    parser.add_argument("--normalize", action=Switch, default=False, help="scale each vector to length 1 (default: no)")
+    parser.add_argument(
+        "--special_tokens",
+        action=Switch,
+        default=True,
+        help="whether [CLS] and [SEP] count in mean and max and have vectors in none (default: yes)",
+    )
     parser.add_argument(
         "--do_lower_case",
-        action=argparse.BooleanOptionalAction,
+        action=Switch,
         default=None,
-        help="lower-case the text (default: as saved with the tokenizer)",
+        help="lower-case the text, or don't (default: as saved with the tokenizer)",
+    )
+    parser.add_argument("--max_seq_length", type=int, metavar="N", help="longest input in tokens; longer lines are cut")
+    parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16", "float16"), help="of the model")
+    parser.add_argument("--device", metavar="NAME", help="cpu, cuda, cuda:1, mps (default: a GPU when there is one)")
+    parser.add_argument("--batch_size", type=positive, metavar="N", help="most lines of a batch")
+    parser.add_argument("--batch_tokens", type=positive, default=2048, metavar="N", help="tokens of a batch (2048)")
+    parser.add_argument(
+        "--window",
+        type=positive,
+        default=4096,
+        metavar="N",
+        help="most lines that are sorted by length together, and that a stopped run may have to compute again (4096)",
     )
     parser.add_argument(
-        "--on_bad_line", default="stop", choices=("stop", "replace"), help="what to do with bytes that are no UTF-8"
+        "--on_bad_line",
+        default="stop",
+        choices=("stop", "replace"),
+        help="for bytes that are no UTF-8: stop and name the line, or put U+FFFD there and list the lines (stop)",
     )
-    parser.add_argument("--no_resume", action="store_true", help="start anew even if an earlier run was stopped")
+    parser.add_argument(
+        "--resume", action=Switch, default=True, help="go on after what a stopped run has done (default: yes)"
+    )
     add_place(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Compute the vectors and write them."""
-    from ..data.feature_files import LineReader, OutputOptions
+    source = _identity(options.input_file)
+    output_format = Path(options.output_file).suffix.lower()
+    if output_format == ".npy" and options.pooling == "none":
+        raise ValueError(".npy holds one array of one shape: use .npz or .safetensors with --pooling none")
+    if options.output_file != "-":
+        _check_output(options.input_file, Path(options.output_file))
+
+    import torch
+
+    from ..data.feature_files import OutputOptions
     from ..data.features import FeatureExtractor
+    from ..data.lines import LineReader
 
     extractor = FeatureExtractor.from_pretrained(
         options.model,
         dtype=options.dtype,
-        device=options.device or default_device(),
+        device=device(options.device),
         do_lower_case=options.do_lower_case,
         max_length=options.max_seq_length,
         tokens_per_batch=options.batch_tokens,
         batch_size=options.batch_size,
+        window=options.window,
         **place(options),
     )
     described = OutputOptions(
-        model=str(options.model),
-        source=_identity(options.input_file),
+        model=extractor.fingerprint(),
+        source=source or "",
+        hidden_size=extractor.model.config.hidden_size,
         pooling=options.pooling,
         layers=options.layers,
         normalize=options.normalize,
-        special_tokens=not options.no_special_tokens,
-        max_length=options.max_seq_length,
-        dtype=options.dtype,
-        do_lower_case=options.do_lower_case,
-        output_format=Path(options.output_file).suffix,
+        special_tokens=options.special_tokens,
+        output_format=output_format,
     )
-    with opened(options.input_file) as stream:
-        name = "stdin" if options.input_file == "-" else options.input_file
-        reader = LineReader(stream, name, replace=options.on_bad_line == "replace")
-        if options.output_file == "-":
-            cut = _to_stdout(extractor, reader, described)
-        else:
-            resume = not options.no_resume and options.input_file != "-"
-            cut = _to_file(extractor, reader, described, Path(options.output_file), resume)
+    with _opened(options.input_file) as stream:
+        name = "standard input" if options.input_file == "-" else options.input_file
+        live = options.input_file == options.output_file == "-"
+        reader = LineReader(stream, name, replace=options.on_bad_line == "replace", live=live)
+        try:
+            if options.output_file == "-":
+                cut = _to_stdout(extractor, reader, described)
+            else:
+                resume = options.resume and source is not None
+                cut = _to_file(extractor, reader, described, Path(options.output_file), resume)
+        except torch.OutOfMemoryError as error:
+            raise MemoryError("the device has too little memory: give a smaller --batch_tokens") from error
     _report(reader, cut, extractor.max_length)
     return 0
 
 
-def default_device() -> str:
-    """A GPU when there is one."""
-    import torch
+def _identity(input_file: str) -> str | None:
+    """What tells one input file from another: path, size and time of change; None for a pipe, which is read once.
 
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def _identity(input_file: str) -> str:
-    """What tells one input from another, for resuming: path, size and time of change."""
+    Raises:
+        OSError: There is no such file.
+    """
     if input_file == "-":
-        return "-"
+        return None
     path = Path(input_file)
     facts = path.stat()
-    return f"{path.resolve()} {facts.st_size} {facts.st_mtime_ns}"
+    return f"{path.resolve()} {facts.st_size} {facts.st_mtime_ns}" if path.is_file() else None
 
 
 @contextmanager
-def opened(input_file: str) -> Iterator[BinaryIO]:
+def _opened(input_file: str) -> Iterator[BinaryIO]:
     """The bytes of a file, or of standard input for "-"."""
     if input_file == "-":
         yield sys.stdin.buffer
@@ -129,11 +168,23 @@ def opened(input_file: str) -> Iterator[BinaryIO]:
         yield stream
 
 
-def _results(extractor: "FeatureExtractor", reader: "LineReader", described: "OutputOptions") -> "Iterator[Features]":
-    """Results line by line with a progress bar, which is off when stderr is no terminal."""
+def _check_output(input_file: str, path: Path) -> None:
+    """Refuse, before anything is computed, an output that would end badly."""
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise ValueError(f"--output_file {path}: there is something that is no file; - writes to standard output")
+    if input_file != "-" and path.samefile(input_file):
+        raise ValueError(f"--output_file {path} is the input file, which would be overwritten")
+
+
+def _results(
+    extractor: "FeatureExtractor", reader: "LineReader", described: "OutputOptions"
+) -> "Iterator[list[Features]]":
+    """Results of a window of lines at a time, with a progress bar, which is off when stderr is no terminal."""
     from tqdm import tqdm
 
-    results = extractor.stream(
+    results = extractor.stream_windows(
         reader,
         pooling=described.pooling,  # type: ignore[arg-type]  # the parser's choices are the type's
         layers=described.layers,
@@ -142,23 +193,25 @@ def _results(extractor: "FeatureExtractor", reader: "LineReader", described: "Ou
     )
     with tqdm(desc="features", unit=" lines", initial=reader.lines, disable=None) as bar:
         tokens = 0
-        for result in results:
-            tokens += len(result.ids)
-            seconds = bar.format_dict["elapsed"]
-            bar.set_postfix_str(f"{tokens / max(seconds, 1e-9):,.0f} tokens/s", refresh=False)
-            bar.update()
-            yield result
+        for window in results:
+            tokens += sum(len(result.ids) for result in window)
+            seconds = bar.format_dict["elapsed"] or 1e-9
+            bar.set_postfix_str(f"{tokens / seconds:,.0f} tokens/s", refresh=False)
+            bar.update(len(window))
+            yield window
 
 
 def _to_stdout(extractor: "FeatureExtractor", reader: "LineReader", described: "OutputOptions") -> int:
     from ..data.feature_files import json_line
 
-    cut = 0
-    for index, result in enumerate(_results(extractor, reader, described)):
-        cut += result.truncated
-        line = json_line(index, result, described, extractor.tokenizer.convert_ids_to_tokens)
-        sys.stdout.write(line + "\n")
+    tokens = extractor.tokenizer.convert_ids_to_tokens
+    cut = done = 0
+    for window in _results(extractor, reader, described):
+        for index, result in enumerate(window, done):
+            sys.stdout.write(json_line(index, result, described, tokens) + "\n")
         sys.stdout.flush()
+        cut += sum(result.truncated for result in window)
+        done += len(window)
     return cut
 
 
@@ -167,20 +220,21 @@ def _to_file(
 ) -> int:
     from ..data.feature_files import FeatureOutput
 
-    tokens: Any = extractor.tokenizer.convert_ids_to_tokens
-    output = FeatureOutput(path, described, tokens, resume=resume)
-    if output.done:
-        sys.stderr.write(f"resuming after line {output.done} ({output.folder})\n")
+    with FeatureOutput(path, described, extractor.tokenizer.convert_ids_to_tokens, resume=resume) as output:
+        if output.note:
+            sys.stderr.write(f"{output.note}\n")
         reader.skip(output.done)
-    cut = 0
-    results = _results(extractor, reader, described)
-    while part := list(islice(results, _PART_LINES)):
-        output.add(part)
-        cut += sum(result.truncated for result in part)
-    lines = output.done
-    output.finish()
-    sys.stderr.write(f"{path}: {lines} lines\n")
-    return cut
+        try:
+            for window in _results(extractor, reader, described):
+                output.add(window)
+            output.finish()
+        except BaseException:  # interrupted, a full disk, a bad line …: whatever it is, `main` says so
+            if resume and output.done:
+                kept = f"{output.done} lines are done and kept in {output.folder}"
+                sys.stderr.write(f"{kept}; give the same command again to go on after them\n")
+            raise
+    sys.stderr.write(f"{path}: {output.done} lines\n")
+    return output.cut
 
 
 def _report(reader: "LineReader", cut: int, max_length: int) -> None:
@@ -195,7 +249,7 @@ def _report(reader: "LineReader", cut: int, max_length: int) -> None:
 VERB = Verb(
     name="features",
     summary="vectors of texts",
-    description="Turn each line of a file into vectors: hidden states of a BERT encoder.",
+    description=_DESCRIPTION,
     example="pytorch_transformers features --model bert-base-uncased --input_file in.txt --output_file out.npz",
     add_arguments=add_arguments,
     run=run,

@@ -4,14 +4,16 @@ import argparse
 import json
 import sys
 
-from .common import Verb, add_place, place
+from .common import Switch, Verb, add_place, place
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the arguments of the verb."""
     parser.add_argument("model", metavar="NAME", help="name, repository, folder or archive of a model")
-    parser.add_argument("--names", action="store_true", help="list every weight with its shape and type")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument(
+        "--names", action=Switch, default=False, help="list every weight with its shape and type (default: no)"
+    )
+    parser.add_argument("--json", action=Switch, default=False, help="print one JSON object (default: no)")
     add_place(parser)
 
 

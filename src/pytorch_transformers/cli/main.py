@@ -1,15 +1,21 @@
 """The command `pytorch_transformers VERB …`."""
 
 import argparse
+import io
 import logging
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from .. import __version__
 from . import download, features, fill_mask, info
-from .common import Verb
+from .common import Verb, join_negative_lists
 
 VERBS: tuple[Verb, ...] = (features.VERB, fill_mask.VERB, info.VERB, download.VERB)
+
+#: Exit status of a program that the signals SIGINT and SIGPIPE end, as a shell reports it.
+INTERRUPTED, NOBODY_READS = 130, 141
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -38,16 +44,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb.
 
     Returns:
-        The exit status: 0, 1 when something given can't be used (the message says what), 130 when interrupted.
+        The exit status: 0, 1 when something given can't be used (the message says what), 130 when interrupted, 141
+        when whoever read the output has gone. Wrong usage exits with 2.
     """
     logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
-    options = build_parser().parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a word that the terminal's encoding lacks is no reason to stop
+        sys.stdout.reconfigure(errors="backslashreplace")
+    options = build_parser().parse_args(join_negative_lists(sys.argv[1:] if arguments is None else arguments))
     try:
         status: int = options.run(options)
-    except (OSError, ValueError, TypeError, NotImplementedError) as error:
-        sys.stderr.write(f"pytorch_transformers {options.verb}: {error}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        with suppress(OSError):  # else Python complains when it writes out the rest at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NOBODY_READS
+    except (OSError, ValueError, TypeError, NotImplementedError, MemoryError) as error:
+        sys.stderr.write(f"pytorch_transformers {options.verb}: {str(error) or type(error).__name__}\n")
         return 1
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
-        return 130
+        return INTERRUPTED
     return status

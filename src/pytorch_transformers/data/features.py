@@ -4,11 +4,14 @@ The texts of a window are tokenised in a second thread while the model computes,
 about as many tokens each, without padding; the results come back in the order of the texts.
 """
 
+import hashlib
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 import torch
@@ -17,16 +20,19 @@ from torch import Tensor
 
 from ..models.bert.model import BertModel, Inputs
 from .pooling import POOLINGS, Pooling, flat_tokens, pool_tokens
+from .rows import Row, Text, batches_of, rows_of, windows_of
 
 if TYPE_CHECKING:
     from ..models.bert.tokenizer import BertTokenizer
-
-Text = str | tuple[str, str]
 
 #: Tokens of a batch: enough to fill the matrix units, few enough that the activations of a layer stay in the cache.
 TOKENS_PER_BATCH: Final = 2048
 #: Texts that are sorted together; more makes the batches more even, and results appear later.
 WINDOW: Final = 4096
+#: Characters of such texts, and bytes of their results: what bounds the memory for long texts and for single tokens.
+WINDOW_CHARACTERS: Final = 1 << 22
+WINDOW_BYTES: Final = 1 << 30
+_SAMPLE: Final = 64  # values of each weight in a fingerprint; training changes them all
 
 
 @dataclass(frozen=True)
@@ -44,16 +50,6 @@ class Features:
     truncated: bool
 
 
-@dataclass(frozen=True)
-class _Row:
-    """One text as ids: its tokens, segments (None: one text), which tokens count, and whether it was cut."""
-
-    ids: list[int]
-    types: list[int] | None
-    counted: list[bool] | None
-    truncated: bool
-
-
 class FeatureExtractor:
     """An encoder and its tokenizer, ready to turn texts into vectors.
 
@@ -64,7 +60,7 @@ class FeatureExtractor:
             positions for.
         tokens_per_batch: Tokens of a batch.
         batch_size: Most texts of a batch; unlimited by default.
-        window: Texts that are sorted together.
+        window: Most texts that are sorted together; long ones are fewer, so that memory has a bound.
 
     Raises:
         ValueError: A number is too small, or `max_length` is more than the model has positions for.
@@ -165,6 +161,9 @@ class FeatureExtractor:
         """
         if isinstance(texts, str):
             raise TypeError("texts: expected a list of texts, found one text; put it in a list")
+        for number, text in enumerate(texts):
+            if text is None:  # for `stream` it is a pause
+                raise TypeError(f"texts[{number}]: expected a text or a pair of texts, found None")
         found = self.stream(texts, pooling=pooling, layers=layers, normalize=normalize, special_tokens=special_tokens)
         vectors = [features.vectors if len(layers) > 1 else features.vectors.squeeze(-2) for features in found]
         if pooling == "none":
@@ -175,17 +174,18 @@ class FeatureExtractor:
 
     def stream(
         self,
-        texts: Iterable[Text],
+        texts: Iterable[Text | None],
         *,
         pooling: Pooling = "mean",
         layers: Sequence[int] = (-1,),
         normalize: bool = False,
         special_tokens: bool = True,
     ) -> Iterator[Features]:
-        """Turn texts into vectors one window at a time, in order, with memory for two windows.
+        """Turn texts into vectors in their order, with memory for two windows however many texts there are.
 
         Args:
-            texts: Texts, or pairs of texts.
+            texts: Texts, or pairs of texts. None between them says that there are no more for now: what came before
+                is answered before the next text is asked for.
             pooling: "cls" takes the first token, "mean" and "max" all of them, "none" keeps every token.
             layers: Which layers, counted from 0 or, from the last backwards, from -1; as the original counts.
             normalize: Whether to scale each vector to length 1.
@@ -195,10 +195,47 @@ class FeatureExtractor:
             ValueError: An option has no such value.
             TypeError: A text is none; the message says where.
         """
+        return chain.from_iterable(
+            self.stream_windows(
+                texts, pooling=pooling, layers=layers, normalize=normalize, special_tokens=special_tokens
+            )
+        )
+
+    def stream_windows(
+        self,
+        texts: Iterable[Text | None],
+        *,
+        pooling: Pooling = "mean",
+        layers: Sequence[int] = (-1,),
+        normalize: bool = False,
+        special_tokens: bool = True,
+    ) -> Iterator[list[Features]]:
+        """As `stream`, but the results of a window at once; those of each do not depend on where the texts began."""
         depths = self._depths(layers)
         if pooling not in POOLINGS:
             raise ValueError(f"pooling: {pooling!r}, use one of {', '.join(POOLINGS)}")
-        return self._stream(texts, pooling, depths, normalize, special_tokens)
+        characters = WINDOW_CHARACTERS
+        if pooling == "none":  # about every token has a character, and a row of float32 for each layer
+            characters = min(characters, WINDOW_BYTES // (4 * self.model.config.hidden_size * len(depths)))
+        windows = windows_of(texts, self.window, characters)
+        return self._stream_windows(windows, pooling, depths, normalize, marks=not special_tokens)
+
+    def fingerprint(self) -> str:
+        """A short name for all that results depend on to the last digit but the batches: equal results, equal name."""
+        digest = hashlib.sha256()
+        facts = (self.model.config.to_json_string(), self.model.dtype, self.max_length, self.window)
+        digest.update(repr(facts).encode())
+        for name, weight in self.model.state_dict().items():
+            if name.startswith("pooler."):  # not used, and random where a checkpoint has none
+                continue
+            digest.update(name.encode())
+            digest.update(weight.flatten()[:_SAMPLE].double().cpu().numpy().tobytes())
+        with tempfile.TemporaryDirectory() as folder:
+            self.tokenizer.save_pretrained(folder)
+            for path in sorted(Path(folder).iterdir()):
+                digest.update(path.name.encode())
+                digest.update(path.read_bytes())
+        return digest.hexdigest()[:16]
 
     def _depths(self, layers: Sequence[int]) -> list[int]:
         """How many layers lie below each of those asked for, itself included."""
@@ -210,71 +247,42 @@ class FeatureExtractor:
             raise ValueError("layers: name at least one")
         return [layer % L + 1 for layer in layers]
 
-    def _stream(
-        self, texts: Iterable[Text], pooling: Pooling, depths: list[int], normalize: bool, special_tokens: bool
-    ) -> Iterator[Features]:
-        remaining = iter(texts)
-        marks = not special_tokens
+    def _stream_windows(
+        self,
+        windows: Iterator[tuple[list[Text], bool]],
+        pooling: Pooling,
+        depths: list[int],
+        normalize: bool,
+        marks: bool,
+    ) -> Iterator[list[Features]]:
         with ThreadPoolExecutor(1, thread_name_prefix="tokenize") as pool:
             # The caller's iterator is read in the caller's thread; only the tokenizer runs beside the model.
-            window = list(islice(remaining, self.window))
-            pending = pool.submit(self._tokenize, window, marks)
-            while window:
-                rows = pending.result()
-                window = list(islice(remaining, self.window))
-                if window:
-                    pending = pool.submit(self._tokenize, window, marks)
-                yield from self._window(rows, pooling, depths, normalize)
+            waiting: list[Future[list[Row]]] = []
+            for texts, awaited in windows:
+                if texts:
+                    waiting.append(pool.submit(rows_of, texts, self.tokenizer, self.max_length, marks))
+                while len(waiting) > (0 if awaited else 1):
+                    yield self._window(waiting.pop(0).result(), pooling, depths, normalize)
+            for rows in waiting:
+                yield self._window(rows.result(), pooling, depths, normalize)
 
-    def _tokenize(self, texts: Sequence[Text], marks: bool) -> list[_Row]:
-        """Rows of ids for texts and pairs; with `marks`, also which tokens are not special."""
-        parts = [part for text in texts for part in ((text,) if isinstance(text, str) else text)]
-        ids = iter(self.tokenizer._encode_ids(parts))
-        return [
-            self._single(next(ids), marks) if isinstance(text, str) else self._pair(next(ids), next(ids), marks)
-            for text in texts
-        ]
-
-    def _single(self, ids: list[int], marks: bool) -> _Row:
-        room = self.max_length - self.tokenizer.num_special_tokens_to_add()
-        kept = ids if len(ids) <= room else ids[:room]
-        row = self.tokenizer.build_inputs_with_special_tokens(kept)
-        counted = [not special for special in self.tokenizer.get_special_tokens_mask(kept)] if marks else None
-        return _Row(row, None, counted, len(ids) > room)
-
-    def _pair(self, first: list[int], second: list[int], marks: bool) -> _Row:
-        whole = self.tokenizer.prepare_for_model(
-            first, second, truncation="longest_first", max_length=self.max_length, return_special_tokens_mask=marks
-        )
-        counted = [not special for special in whole["special_tokens_mask"]] if marks else None
-        longest = self.max_length - self.tokenizer.num_special_tokens_to_add(pair=True)
-        return _Row(whole["input_ids"], whole["token_type_ids"], counted, len(first) + len(second) > longest)
-
-    def _window(self, rows: list[_Row], pooling: Pooling, depths: list[int], normalize: bool) -> Iterator[Features]:
-        found: list[Features | None] = [None] * len(rows)
-        for places in self._batches(rows):
+    def _window(self, rows: list[Row], pooling: Pooling, depths: list[int], normalize: bool) -> list[Features]:
+        found: dict[int, Features] = {}
+        for places in batches_of(rows, self.tokens_per_batch, self.batch_size):
             batch = [rows[i] for i in places]
-            for i, features in zip(places, self._run(batch, pooling, depths, normalize), strict=True):
-                found[i] = features
-        return (features for features in found if features is not None)
-
-    def _batches(self, rows: list[_Row]) -> Iterator[list[int]]:
-        """Places in `rows`, shortest text first, cut into batches by the budget of tokens."""
-        batch: list[int] = []
-        tokens = 0
-        for i in sorted(range(len(rows)), key=lambda i: len(rows[i].ids)):
-            full = tokens + len(rows[i].ids) > self.tokens_per_batch or len(batch) == self.batch_size
-            if batch and full:
-                yield batch
-                batch, tokens = [], 0
-            batch.append(i)
-            tokens += len(rows[i].ids)
-        if batch:
-            yield batch
+            # A copy made out of inference mode may be used where gradients are computed.
+            vectors = self._run(batch, pooling, depths, normalize).clone()
+            parts = vectors.split([len(row.ids) for row in batch]) if pooling == "none" else vectors.unbind(0)
+            found.update(zip(places, map(_features, batch, parts), strict=True))
+        return [found[i] for i in range(len(rows))]
 
     @torch.inference_mode()
-    def _run(self, batch: list[_Row], pooling: Pooling, depths: list[int], normalize: bool) -> Iterator[Features]:
-        """The vectors of one batch, whose rows come shortest first: the order of the packed layout."""
+    def _run(self, batch: list[Row], pooling: Pooling, depths: list[int], normalize: bool) -> Tensor:
+        """The vectors of one batch, whose rows come shortest first: the order of the packed layout.
+
+        Returns:
+            [B, layers, H], or with pooling "none" [N, layers, H].
+        """
         lengths = [len(row.ids) for row in batch]
         several = len(depths) > 1
         encoded = self.model.encode(
@@ -283,6 +291,7 @@ class FeatureExtractor:
             first_only=pooling == "cls" and not several,
             depth=max(depths),
             output_hidden_states=several,
+            output_attentions=False,
         )
         states = [encoded.states[depth] for depth in depths] if several else [encoded.hidden]
         counted = None
@@ -300,11 +309,9 @@ class FeatureExtractor:
         vectors = vectors.float()
         if normalize:
             vectors = F.normalize(vectors, dim=-1)
-        vectors = vectors.cpu()
-        parts = vectors.split(lengths) if pooling == "none" else vectors.unbind(0)
-        return (self._features(row, part, pooling) for row, part in zip(batch, parts, strict=True))
+        return vectors.cpu()
 
-    def _inputs(self, batch: list[_Row], lengths: list[int]) -> Inputs:
+    def _inputs(self, batch: list[Row], lengths: list[int]) -> Inputs:
         device = self.model.device
         B, T = len(batch), lengths[-1]
         types = None
@@ -323,9 +330,10 @@ class FeatureExtractor:
             types = types.to(device)
         return Inputs(ids.to(device), real.long().to(device), types)
 
-    @staticmethod
-    def _features(row: _Row, vectors: Tensor, pooling: Pooling) -> Features:
-        if pooling != "none" or row.counted is None:
-            return Features(row.ids, vectors, row.truncated)
-        kept = [i for i, flag in enumerate(row.counted) if flag]
-        return Features([row.ids[i] for i in kept], vectors[kept], row.truncated)
+
+def _features(row: Row, vectors: Tensor) -> Features:
+    """The result of one text, without the rows of special tokens where these are left out."""
+    if row.counted is None or vectors.ndim == 2:  # [layers, H]: one vector for the whole text
+        return Features(row.ids, vectors, row.truncated)
+    kept = [i for i, counts in enumerate(row.counted) if counts]
+    return Features([row.ids[i] for i in kept], vectors[kept], row.truncated)

@@ -33,7 +33,7 @@ def pool_tokens(
         counted: [N], whether each token takes part; all by default. A sequence without any gets zeros.
 
     Returns:
-        [B, H].
+        [B, H]; means are in float32 whatever the type of the tokens, since a sum of bfloat16 numbers loses digits.
     """
     sizes = [count * length for count, length in runs]
     marks = (None,) * len(runs) if counted is None else counted.split(sizes)
@@ -43,7 +43,7 @@ def pool_tokens(
         if pooling == "cls":
             pooled.append(x[:, 0])
         elif mark is None:
-            pooled.append(x.mean(1) if pooling == "mean" else x.amax(1))
+            pooled.append(x.mean(1, dtype=torch.float32) if pooling == "mean" else x.amax(1))
         else:
             pooled.append(_pool_counted(x, mark.unflatten(0, (count, length, 1)), pooling))
     return pooled[0] if len(pooled) == 1 else torch.cat(pooled)
@@ -51,6 +51,6 @@ def pool_tokens(
 
 def _pool_counted(x: Tensor, counted: Tensor, pooling: Literal["mean", "max"]) -> Tensor:
     if pooling == "mean":
-        return (x * counted).sum(1) / counted.sum(1).clamp(min=1)
+        return (x * counted).sum(1, dtype=torch.float32) / counted.sum(1).clamp(min=1)
     largest = x.masked_fill(~counted, float("-inf")).amax(1)
     return largest.where(counted.any(1), 0.0)

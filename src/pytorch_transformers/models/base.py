@@ -17,7 +17,7 @@ from ..checkpoint.read import WEIGHT_FILES, find_weights, read_weights
 from ..checkpoint.save import save_bin, save_safetensors, save_sharded
 from ..files import SAFE_WEIGHTS_NAME, WEIGHTS_NAME
 from ..hub import locate
-from ..nn.linear import Fusable
+from ..nn.fused import FusableLayer
 from .config import PretrainedConfig
 
 logger = logging.getLogger(__name__)
@@ -196,13 +196,13 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
     def fuse_for_inference(self: Model) -> Model:
         """Pack copies of the weights for fast inference on the CPU; returns the model, in evaluation mode.
 
-        Without gradients, linear layers then run as single kernels (see `nn/linear.py`): same results within float
-        rounding. The copies cost as much memory as the linear layers; `train()` drops them, and a weight that
-        changes makes its copy unused.
+        Without gradients, each linear step then is one kernel with what follows it (see `nn/fused.py`): same results
+        within float rounding. The copies cost as much memory as the layers; `train()` drops them, and a weight that
+        changes makes the copies of its layer unused.
         """
         self.eval()
         for module in self.modules():
-            if isinstance(module, Fusable):
+            if isinstance(module, FusableLayer):
                 module.fuse()
         return self
 

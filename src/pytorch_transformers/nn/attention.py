@@ -7,7 +7,7 @@ from torch import Tensor
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """[B, T, A * D] -> [B, A, T, D], without a copy."""
-    return x.unflatten(-1, (heads, x.shape[-1] // heads)).transpose(1, 2)
+    return x.view(*x.shape[:-1], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:

@@ -116,8 +116,8 @@ class Packed:
             strict=True,
         )
         contexts = []
-        for (count, _), q, k, v in pieces:  # [count * length, H] -> [count, length, H] -> heads
-            q, k, v = (split_heads(x.unflatten(0, (count, -1)), heads) for x in (q, k, v))
+        for (count, _), q, k, v in pieces:  # [count * length, A * D] -> [count, A, length, D]
+            q, k, v = (x.view(count, -1, heads, x.shape[-1] // heads).transpose(1, 2) for x in (q, k, v))
             context, _ = attend(q, k, v, dropout=dropout, head_mask=head_mask)
             contexts.append(merge_heads(context).flatten(0, 1))
         return (contexts[0] if len(contexts) == 1 else torch.cat(contexts)), None

@@ -4,7 +4,9 @@ Random models of odd sizes for every activation and kind of padding, on each pat
 explicit, packed), forward and backward; then the real all-MiniLM-L6-v2 on real sentences.
 """
 
+import copy
 import importlib.util
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from pytorch_transformers import (
     BertForTokenClassification,
     BertModel,
 )
-from pytorch_transformers.nn.linear import FusedLinear, can_fuse
+from pytorch_transformers.nn.fused import FusedLayer, can_fuse
 
 from ..battery import Inputs, build, fields, gradients
 from ..compare import MAX_ABS, MAX_STD, assert_same
@@ -356,21 +358,21 @@ def test_fused_for_inference_is_the_same(model_class: type[Any], monkeypatch: py
     model = build(CASE, model_class)
     inputs = tiny_inputs(model_class)
     names = list(model.state_dict())
-    calls: list[FusedLinear] = []
-    plain_call = FusedLinear.__call__
+    calls: list[FusedLayer] = []
+    plain_call = FusedLayer.__call__
 
-    def counted(self: FusedLinear, *arguments: Any, **options: Any) -> Tensor:
+    def counted(self: FusedLayer, *arguments: Any, **options: Any) -> Tensor:
         calls.append(self)
         return plain_call(self, *arguments, **options)
 
-    monkeypatch.setattr(FusedLinear, "__call__", counted)
+    monkeypatch.setattr(FusedLayer, "__call__", counted)
     with torch.no_grad():
         expected = logits_of(model(**inputs), model_class)
         assert not calls
         model.fuse_for_inference()
         for name, value in logits_of(model(**inputs), model_class).items():
             assert_same(value, expected[name], f"fused {name}")
-    assert len(calls) >= 3 * LAYERS, "the packed weights were not used"
+    assert len(calls) >= LAYERS, "the packed weights were not used"
     calls.clear()
     for name, value in logits_of(model(**inputs), model_class).items():
         assert value.requires_grad, "with gradients the plain weights run"
@@ -385,6 +387,46 @@ def test_fused_for_inference_is_the_same(model_class: type[Any], monkeypatch: py
         for name, value in logits_of(other(**inputs), model_class).items():
             assert_same(halved[name], value, f"after training: {name}")
     assert not calls, "training drops the packed weights"
+
+
+@pytest.mark.skipif(not can_fuse(torch.zeros(1)), reason="oneDNN is not part of this build of torch")
+def test_fused_layers_never_serve_old_weights_or_skip_hooks() -> None:
+    """Changed in place, replaced, loaded, copied, pruned, hooked, in another type: the true weights answer."""
+    inputs = tiny_inputs(BertModel)
+
+    def halve(model: Any) -> None:
+        model.encoder.layer[1].output.dense.bias.mul_(0.5)
+
+    def replace(model: Any) -> None:
+        dense = model.encoder.layer[0].attention.self.key
+        dense.weight = torch.nn.Parameter(dense.weight * 0.5)
+
+    def load(model: Any) -> None:
+        model.load_state_dict({name: value * 0.5 for name, value in model.state_dict().items()})
+
+    def prune(model: Any) -> None:
+        model.prune_heads({1: [0, 3]})
+
+    def double(model: Any) -> None:
+        model.double()
+
+    for change in (halve, replace, load, prune, double):
+        fused, plain = build(CASE, BertModel).fuse_for_inference(), build(CASE, BertModel)
+        with torch.no_grad():
+            fused(**inputs)
+            for model in (fused, plain):
+                change(model)
+            assert_same(fused(**inputs).last_hidden_state, plain(**inputs).last_hidden_state, change.__name__)
+            again = fused.fuse_for_inference()(**inputs).last_hidden_state
+            assert_same(again, plain(**inputs).last_hidden_state, f"{change.__name__}, fused again")
+    model = build(CASE, BertModel).fuse_for_inference()
+    for clone in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert clone.encoder.layer[0].fused is None
+    seen: list[Any] = []
+    model.encoder.layer[1].intermediate.register_forward_hook(lambda *arguments: seen.append(arguments[2]))
+    with torch.no_grad():
+        model(**inputs)
+    assert len(seen) == 1, "a hook inside a layer sees what the layer computes"
 
 
 def test_tuple_input_order_is_the_contract() -> None:

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from ...nn.activations import get_activation
 from ...nn.checks import check_labels, recording
 from ...nn.layouts import Packed, Padded
-from ...nn.linear import Linear
 from ...nn.losses import classification_loss, regression_loss, span_loss
 from ..outputs import (
     BertForPreTrainingOutput,
@@ -32,13 +31,13 @@ class BertPredictionHeadTransform(nn.Module):
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
-        self.dense = Linear(config.hidden_size, config.hidden_size)
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
         self.activation = get_activation(config.hidden_act)
         self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
 
     def forward(self, hidden: Tensor) -> Tensor:
         """[..., H] -> [..., H]."""
-        transformed: Tensor = self.LayerNorm(self.dense(hidden, self.activation))
+        transformed: Tensor = self.LayerNorm(self.activation(self.dense(hidden)))
         return transformed
 
 

@@ -8,7 +8,7 @@ Surprising: the encoder runs on one of two layouts (`nn/layouts.py`). Padded is 
 is [N, H], without padding; tasks whose result can't depend on padding use it by themselves.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -17,8 +17,8 @@ from torch.utils.checkpoint import checkpoint
 
 from ...nn.activations import get_activation
 from ...nn.checks import check_indices, check_mask, check_shape, recording, values_readable
+from ...nn.fused import FusableLayer, FusedLayer, can_fuse
 from ...nn.layouts import Layout, Packed, Padded
-from ...nn.linear import Fusable, Linear, dropout_add
 from ...nn.masks import additive_key_mask
 from ...nn.pruning import kept_columns, prune_linear_layer
 from ..base import PreTrainedModel
@@ -54,7 +54,7 @@ class BertEmbeddings(nn.Module):
         return self.dropout(embedded)
 
 
-class BertSelfAttention(Fusable):
+class BertSelfAttention(nn.Module):
     """Multi-head self-attention, without the projection that follows it (`BertSelfOutput`)."""
 
     def __init__(self, config: BertConfig) -> None:
@@ -68,33 +68,25 @@ class BertSelfAttention(Fusable):
         self.key = nn.Linear(config.hidden_size, config.hidden_size)
         self.value = nn.Linear(config.hidden_size, config.hidden_size)
 
-    def sources(self) -> Sequence[nn.Linear]:
-        """Query, key and value, which `fuse` joins."""
-        return self.query, self.key, self.value
-
     def forward(
         self, hidden: Tensor, layout: Layout, head_mask: Tensor | None, need_probs: bool, first_only: bool
     ) -> tuple[Tensor, Tensor | None]:
         """[..., H] -> [..., A * D]; see `BertLayer.forward`."""
-        query, key, value = self._project(hidden, layout, first_only)
-        if head_mask is not None and len(self.kept_heads) < head_mask.shape[0]:
-            head_mask = head_mask[self.kept_heads]
+        asking = layout.first(hidden) if first_only else hidden
         return layout.attend(
-            query,
-            key,
-            value,
+            self.query(asking),
+            self.key(hidden),
+            self.value(hidden),
             self.num_attention_heads,
             dropout=self.dropout if self.training else 0.0,
-            head_mask=head_mask,
+            head_mask=self.kept(head_mask),
             need_probs=need_probs,
         )
 
-    def _project(self, hidden: Tensor, layout: Layout, first_only: bool) -> tuple[Tensor, Tensor, Tensor]:
-        if self.fused is not None and self.fused.usable(hidden):  # one product for all three
-            query, key, value = self.fused(hidden).chunk(3, dim=-1)
-            return (layout.first(query) if first_only else query), key, value
-        asking = layout.first(hidden) if first_only else hidden
-        return self.query(asking), self.key(hidden), self.value(hidden)
+    def kept(self, head_mask: Tensor | None) -> Tensor | None:
+        """The values of a mask [A] for the heads that are left."""
+        pruned = head_mask is not None and len(self.kept_heads) < head_mask.shape[0]
+        return head_mask[self.kept_heads] if pruned and head_mask is not None else head_mask
 
 
 class BertSelfOutput(nn.Module):
@@ -102,13 +94,13 @@ class BertSelfOutput(nn.Module):
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
-        self.dense = Linear(config.hidden_size, config.hidden_size)
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
         self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
     def forward(self, context: Tensor, residual: Tensor) -> Tensor:
         """[..., A * D], [..., H] -> [..., H]."""
-        normalised: Tensor = self.LayerNorm(dropout_add(self.dense, context, residual, self.dropout))
+        normalised: Tensor = self.LayerNorm(residual + self.dropout(self.dense(context)))
         return normalised
 
 
@@ -141,13 +133,12 @@ class BertIntermediate(nn.Module):
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
-        self.dense = Linear(config.hidden_size, config.intermediate_size)
+        self.dense = nn.Linear(config.hidden_size, config.intermediate_size)
         self.activation = get_activation(config.hidden_act)
 
     def forward(self, hidden: Tensor) -> Tensor:
         """[..., H] -> [..., F]."""
-        expanded: Tensor = self.dense(hidden, self.activation)
-        return expanded
+        return self.activation(self.dense(hidden))
 
 
 class BertOutput(nn.Module):
@@ -155,17 +146,17 @@ class BertOutput(nn.Module):
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
-        self.dense = Linear(config.intermediate_size, config.hidden_size)
+        self.dense = nn.Linear(config.intermediate_size, config.hidden_size)
         self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
     def forward(self, expanded: Tensor, residual: Tensor) -> Tensor:
         """[..., F], [..., H] -> [..., H]."""
-        normalised: Tensor = self.LayerNorm(dropout_add(self.dense, expanded, residual, self.dropout))
+        normalised: Tensor = self.LayerNorm(residual + self.dropout(self.dense(expanded)))
         return normalised
 
 
-class BertLayer(nn.Module):
+class BertLayer(FusableLayer):
     """One Transformer layer: attention, then the feed-forward part."""
 
     def __init__(self, config: BertConfig) -> None:
@@ -194,9 +185,30 @@ class BertLayer(nn.Module):
         Returns:
             The states, like `hidden`, or `layout.first` of them; and the probabilities [B, A, T, T] or None.
         """
+        if self.fused is not None and self.fused.usable(hidden):
+            return self.fused(hidden, layout, self.attention.self.kept(head_mask), need_probs, first_only)
         context, probs = self.attention.self(hidden, layout, head_mask, need_probs, first_only)
         attended = self.attention.output(context, layout.first(hidden) if first_only else hidden)
         return self.output(self.intermediate(attended), attended), probs
+
+    def make_fused(self) -> FusedLayer | None:
+        """The layer on packed weights, where oneDNN can take them; see `nn/fused.py`."""
+        attention = self.attention.self
+        if not can_fuse(attention.query.weight):
+            return None
+        return FusedLayer(
+            self,
+            query=attention.query,
+            key=attention.key,
+            value=attention.value,
+            output=self.attention.output.dense,
+            norm=self.attention.output.LayerNorm,
+            inner=self.intermediate.dense,
+            activation=self.intermediate.activation,
+            outer=self.output.dense,
+            last_norm=self.output.LayerNorm,
+            heads=attention.num_attention_heads,
+        )
 
 
 class BertEncoder(nn.Module):
@@ -230,7 +242,7 @@ class BertEncoder(nn.Module):
         """
         states, all_probs = [hidden], []
         recompute = self.config.gradient_checkpointing and self.training and torch.is_grad_enabled()
-        layers = self.layer[:depth]
+        layers = list(self.layer)[:depth]
         for number, layer in enumerate(layers):
             mask = None if head_mask is None else head_mask[number]
             last = first_only and number == len(layers) - 1
@@ -252,12 +264,11 @@ class BertPooler(nn.Module):
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
-        self.dense = Linear(config.hidden_size, config.hidden_size)
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
 
     def forward(self, first: Tensor) -> Tensor:
         """States of the first token [B, H] -> [B, H]."""
-        pooled: Tensor = self.dense(first, torch.tanh)
-        return pooled
+        return torch.tanh(self.dense(first))
 
 
 class Inputs(NamedTuple):

@@ -1,0 +1,1 @@
+"""Tests of the way from files and texts to vectors and files."""

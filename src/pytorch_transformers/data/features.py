@@ -6,9 +6,10 @@ about as many tokens each, without padding; the results come back in the order o
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -256,15 +257,17 @@ class FeatureExtractor:
         marks: bool,
     ) -> Iterator[list[Features]]:
         with ThreadPoolExecutor(1, thread_name_prefix="tokenize") as pool:
-            # The caller's iterator is read in the caller's thread; only the tokenizer runs beside the model.
-            waiting: list[Future[list[Row]]] = []
-            for texts, awaited in windows:
+            # The caller's iterator is read in the caller's thread; only the tokenizer runs beside the model. Nothing
+            # overlaps the first window, so it starts no thread: most calls have no other.
+            waiting: list[Callable[[], list[Row]]] = []
+            for number, (texts, awaited) in enumerate(windows):
                 if texts:
-                    waiting.append(pool.submit(rows_of, texts, self.tokenizer, self.max_length, marks))
+                    tokenize = partial(rows_of, texts, self.tokenizer, self.max_length, marks)
+                    waiting.append(pool.submit(tokenize).result if number else tokenize)
                 while len(waiting) > (0 if awaited else 1):
-                    yield self._window(waiting.pop(0).result(), pooling, depths, normalize)
+                    yield self._window(waiting.pop(0)(), pooling, depths, normalize)
             for rows in waiting:
-                yield self._window(rows.result(), pooling, depths, normalize)
+                yield self._window(rows(), pooling, depths, normalize)
 
     def _window(self, rows: list[Row], pooling: Pooling, depths: list[int], normalize: bool) -> list[Features]:
         found: dict[int, Features] = {}

@@ -361,7 +361,7 @@ def test_fused_for_inference_is_the_same(model_class: type[Any], monkeypatch: py
     calls: list[FusedLayer] = []
     plain_call = FusedLayer.__call__
 
-    def counted(self: FusedLayer, *arguments: Any, **options: Any) -> Tensor:
+    def counted(self: FusedLayer, *arguments: Any, **options: Any) -> Any:
         calls.append(self)
         return plain_call(self, *arguments, **options)
 

@@ -72,13 +72,13 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", action="append", choices=list(SUBJECTS), help="this subject alone; may be repeated")
     parser.add_argument("--quick", action="store_true", help="few repetitions on little text: to see that all works")
-    parser.add_argument("--output", type=Path, help="folder for the report; benchmarks, or bench_output for parts")
+    parser.add_argument("--output", type=Path, help="folder for the report; benchmarks, or build/bench for parts")
     parser.add_argument("--threads", type=int, help="threads of torch and ONNX Runtime (default: as torch chooses)")
     options = parser.parse_args(argv)
     if options.threads:
         torch.set_num_threads(options.threads)
     if options.output is None:
-        options.output = Path("bench_output") if options.quick or options.only else HERE
+        options.output = Path("build/bench") if options.quick or options.only else HERE
     return options
 
 

@@ -16,7 +16,7 @@ from .inputs import model_folder, sentences
 from .rivals import MAX_LENGTH, OnnxRuntime, Transformers, sentence_transformers_model
 
 SENTENCES: Final = 1024
-ROUNDS: Final = 5
+ROUNDS: Final = 4
 #: What float32 vectors may differ by: they are added up in another order.
 TOLERANCE: Final = 1e-5
 #: What cosines to the float32 vectors may lack to 1 in bfloat16.

@@ -6,7 +6,7 @@ from typing import Final
 
 from .harness import Plan, Result, alternate_processes, ratios
 
-ROUNDS: Final = 7
+ROUNDS: Final = 5
 #: Imports torch first, then times the rest: the difference to `import torch` alone without a second process's noise.
 _TIMED: Final = """
 import json, time

@@ -16,14 +16,14 @@ _MET: Final = {True: "yes", False: "**no**", None: ""}
 def write(
     folder: Path, results: Sequence[Result], facts: Mapping[str, Any], failures: Mapping[str, str], readme: Path | None
 ) -> list[Path]:
-    """Write `report.json`, `report.md` and `report.png` into a folder, and the table into a README between its marks.
+    """Write `report.json`, `report.png` and the table, which goes into a README between its marks or into `report.md`.
 
     Args:
         folder: It is made when missing.
         results: The lines, in order.
         facts: What the run ran on.
         failures: Subject -> why it gave no result.
-        readme: A file with the two marks, or None.
+        readme: A file with the two marks; None writes `report.md` into the folder.
 
     Returns:
         The paths written.
@@ -38,13 +38,13 @@ def write(
         "failures": dict(failures),
     }
     text = table(results, facts, failures)
-    paths = [folder / name for name in ("report.json", "report.md", "report.png")]
+    paths = [folder / "report.json", folder / "report.png", readme or folder / "report.md"]
     paths[0].write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    paths[1].write_text(text, encoding="utf-8")
-    draw(paths[2], results)
-    if readme is not None:
+    draw(paths[1], results)
+    if readme is None:
+        paths[2].write_text(text, encoding="utf-8")
+    else:
         _insert(readme, text)
-        paths.append(readme)
     return paths
 
 
@@ -64,6 +64,8 @@ def table(results: Sequence[Result], facts: Mapping[str, Any], failures: Mapping
         f"({', '.join(facts['processor']['features']) or facts['capability']}), which reached {speed} in bare matrix "
         f"products; text: {facts['text']}. Python {facts['python']}, {versions}."
     )
+    if facts["quick"]:
+        conditions = f"A short run, with few repetitions on little text: not to be relied on. {conditions}"
     lines += ["", conditions]
     return "\n".join(lines) + "\n"
 
@@ -90,40 +92,43 @@ def draw(path: Path, results: Sequence[Result]) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot
 
+    speeds = [one for one in results if not one.at_most]
     limited = [one for one in results if one.at_most]
-    others = [one for one in results if not one.at_most]
+    parts = [part for part in (speeds, limited) if part]
     figure, panels = pyplot.subplots(
-        2,
+        len(parts) or 1,
         1,
-        figsize=(11, 2.6 + 0.36 * max(1, len(results))),
-        height_ratios=(max(1, len(others)), max(1, len(limited)) + 0.5),
+        figsize=(11, 1.6 + 0.38 * len(results)),
+        height_ratios=[len(part) + 0.6 for part in parts] or None,
+        squeeze=False,
         layout="constrained",
     )
-    _bars(panels[0], others, [1.0] * len(others))
-    panels[0].set_xscale("log")
-    panels[0].axvline(1.0, color="black", linewidth=0.8)
-    panels[0].xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
-    panels[0].set_xlabel("times as fast, or share of the rate: further right is better; red line: the aim")
-    _bars(panels[1], limited, [one.aim or 1.0 for one in limited])
-    panels[1].set_xlim(left=0)
-    panels[1].set_xlabel("share of what is allowed: further left is better; red line: the limit")
+    for part, axes in zip(parts, panels[:, 0], strict=False):
+        if part is speeds:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+            _bars(axes, part, [1.0] * len(part), start=1.0)
+            axes.axvline(1.0, color="black", linewidth=0.8)
+            axes.set_xlabel("times as fast, or share of the rate: further right is better; red: the aim")
+        else:
+            _bars(axes, part, [one.aim or 1.0 for one in part], start=0.0)
+            axes.set_xlim(left=0)
+            axes.set_xlabel("share of what is allowed: further left is better; red: the limit")
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
 
 
-def _bars(axes: Any, results: Sequence[Result], scales: Sequence[float]) -> None:
-    places = range(len(results))
-    medians = [one.median / scale for one, scale in zip(results, scales, strict=True)]
-    low = [(one.median - min(one.values)) / scale for one, scale in zip(results, scales, strict=True)]
-    high = [(max(one.values) - one.median) / scale for one, scale in zip(results, scales, strict=True)]
+def _bars(axes: Any, results: Sequence[Result], scales: Sequence[float], start: float) -> None:
+    """One bar a result, from `start` to its median, in units of `scales`."""
     colours = {True: "tab:green", False: "tab:orange", None: "tab:gray"}
-    axes.barh(
-        places, medians, xerr=(low, high), color=[colours[one.met] for one in results], capsize=3, height=0.7, alpha=0.8
-    )
-    for place, one, scale in zip(places, results, scales, strict=True):
+    for place, (one, scale) in enumerate(zip(results, scales, strict=True)):
+        middle, low, high = (value / scale for value in (one.median, min(one.values), max(one.values)))
+        axes.barh(place, middle - start, left=start, color=colours[one.met], height=0.7, alpha=0.8)
+        axes.errorbar(middle, place, xerr=[[middle - low], [high - middle]], color="black", capsize=3)
+        axes.annotate(f" {_number(one.median)}", (high, place), va="center", fontsize=7)
         if one.aim is not None:
             axes.plot([one.aim / scale] * 2, [place - 0.45, place + 0.45], color="tab:red", linewidth=2.5)
-    axes.set_yticks(list(places), [f"{one.subject}\nagainst {one.against}" for one in results], fontsize=7)
+    axes.set_yticks(range(len(results)), [f"{one.subject}\nagainst {one.against}" for one in results], fontsize=7)
     axes.invert_yaxis()
     axes.grid(axis="x", which="both", linewidth=0.3)
 

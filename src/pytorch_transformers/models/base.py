@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, Literal, TypeVar, overload
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from ..checkpoint.load import LoadReport, load_state
 from ..checkpoint.read import WEIGHT_FILES, find_weights, read_weights
@@ -29,6 +30,9 @@ Name = str | PathLike[str]
 _RULED: Final = (nn.Linear, nn.Embedding, nn.LayerNorm)
 
 
+_DRAWS: Final = frozenset({Tensor.normal_, Tensor.uniform_, Tensor.bernoulli_, Tensor.exponential_})
+
+
 class _Construction(threading.local):
     """How many models are under construction in this thread; only the outermost initialises its weights."""
 
@@ -45,6 +49,25 @@ def _constructing() -> Iterator[None]:
         yield
     finally:
         _construction.depth -= 1
+
+
+class _NothingDrawn(TorchFunctionMode):
+    """Leaves tensors without values as they are, where a constructor would draw random ones.
+
+    It is not only that there is nothing to draw: torch's kernel for it on the meta device imports the compiler, 800
+    modules, which took most of the time of loading a small model.
+    """
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Return the tensor itself for the functions of `torch.nn.init` and those that they call."""
+        kwargs = kwargs or {}
+        tensor = args[0] if args else kwargs.get("tensor")
+        draws = getattr(function, "__module__", "") == "torch.nn.init" or function in _DRAWS
+        if draws and isinstance(tensor, Tensor) and tensor.is_meta:
+            return tensor
+        return function(*args, **kwargs)
 
 
 class _InitialisesItself(type(nn.Module)):  # type: ignore[misc]  # the metaclass of nn.Module is `type`
@@ -357,7 +380,7 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
         """The model without values, so that nothing is allocated or drawn at random that a checkpoint replaces."""
         with _constructing():
             try:
-                with torch.device("meta"):
+                with _NothingDrawn(), torch.device("meta"):
                     return cls(config, *args, **kwargs)
             except RuntimeError:  # a user's constructor that computes with values, which the meta device has not
                 return cls(config, *args, **kwargs)

@@ -1,6 +1,6 @@
 """From text to ids: special tokens in the raw text, added tokens in the normalised text, an engine for the rest."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from .added import TokenMatcher
 from .engine import Engine, Piece, Reference
@@ -55,17 +55,16 @@ class Pipeline:
             split_special: whether special tokens in the text are treated as any other text.
         """
         # One look at all texts together: in most batches there is nothing to be found.
-        find_special = not split_special and self.special.may_match("".join(texts))
-        if not find_special and not self.added:
+        if not self.added and (split_special or not self.special.may_match("".join(texts))):
             return self.engine.ids(texts)
-        parts = [self._parts(text, find_special) for text in texts]
-        plain = iter(self.engine.ids([part for row in parts for part in row if isinstance(part, str)]))
-        return [
-            [number for part in row for number in (next(plain) if isinstance(part, str) else (part,))] for row in parts
-        ]
+        rows = [self._parts(text, not split_special and self.special.may_match(text)) for text in texts]
+        plain = iter(self.engine.ids([part for row in rows for part in row if isinstance(part, str)]))
+        return [next(plain) if len(row) == 1 and isinstance(row[0], str) else _joined(row, plain) for row in rows]
 
     def _parts(self, text: str, find_special: bool) -> list[str | int]:
         """Divides a text into plain texts and the ids of the tokens found between them."""
+        if not find_special and not self.added:
+            return [text]
         parts: list[str | int] = []
         done = 0
         for start, end in self.special.find(text) if find_special else ():
@@ -126,6 +125,11 @@ class Pipeline:
             done = end
         _append(pieces, self.reference.pieces_between(aligned, done, len(aligned.text)), 0)
         return pieces
+
+
+def _joined(row: Sequence[str | int], plain: Iterator[list[int]]) -> list[int]:
+    """Gives the ids of a text in parts: those of plain parts come from `plain` in turn, the others are ids already."""
+    return [number for part in row for number in (next(plain) if isinstance(part, str) else (part,))]
 
 
 def _append(pieces: list[Piece], more: list[Piece], offset: int) -> None:

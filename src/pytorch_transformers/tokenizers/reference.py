@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from .aligned import Aligned, unchanged
@@ -72,8 +73,7 @@ class WordPieceReference:
 
     def _ids_of(self, text: str) -> list[int]:
         words = self.basic.split(text) if self.basic else text.split()
-        ids_of = self._word_ids
-        return [number for word in words for number in ids_of[word]]
+        return list(chain.from_iterable(map(self._word_ids.__getitem__, words)))
 
     def pieces(self, texts: Sequence[str]) -> list[list[Piece]]:
         """Gives the tokens of each text with their ids, spans and words.

@@ -11,11 +11,12 @@ _SWITCHES = ("HF_HUB_OFFLINE", "PYTORCH_TRANSFORMERS_OFFLINE", "HF_TOKEN", "XDG_
 
 
 @pytest.fixture
-def hub_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
-    """A running server that `HF_ENDPOINT` points to."""
+def hub_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
+    """A running server that `HF_ENDPOINT` points to, and a hub cache of the test's own."""
     from huggingface_hub import close_session
 
     server = HubServer()
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     for name in _SWITCHES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_ENDPOINT", server.url)
@@ -26,7 +27,7 @@ def hub_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache folder, also the default one."""
+    """An empty cache folder, also the default one for archives and plain addresses."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("PYTORCH_TRANSFORMERS_CACHE", str(folder))
     return folder

@@ -115,6 +115,7 @@ def load_state(
     tied: Mapping[str, str] | None = None,
     dtype: torch.dtype | None = None,
     device: torch.device | str = "cpu",
+    copy: bool = False,
     ignore_mismatched_sizes: bool = False,
 ) -> None:
     """Put the tensors of a checkpoint into `model` in place of its own; where nothing changes they aren't copied.
@@ -128,6 +129,7 @@ def load_state(
         tied: Parameter -> the parameter that it shares its values with; it needn't be in the checkpoint.
         dtype: Floating-point tensors get this type; None keeps that of the checkpoint.
         device: Where the tensors go.
+        copy: Whether to copy tensors even where nothing changes: those of a caller, who goes on using them.
         ignore_mismatched_sizes: Whether entries of another shape are left out rather than an error.
 
     Raises:
@@ -137,6 +139,9 @@ def load_state(
     tied = tied or {}
     fitted = fit_names(state, own, base_prefix, report)
     _note_untied(fitted, tied, report)
+    for name, source in tied.items():
+        if source not in fitted and name in fitted:
+            fitted[source] = fitted[name]
     usable: dict[str, Tensor] = {}
     for name, tensor in fitted.items():
         if name not in own:
@@ -145,7 +150,8 @@ def load_state(
         elif tensor.shape != own[name].shape:
             report.mismatched.append((name, tuple(tensor.shape), tuple(own[name].shape)))
         elif name not in tied:
-            usable[name] = tensor.to(device, dtype if tensor.is_floating_point() else None)
+            _check_kind(name, tensor, own[name])
+            usable[name] = tensor.to(device, dtype if tensor.is_floating_point() else None, copy=copy)
     if report.mismatched and not ignore_mismatched_sizes:
         raise ValueError(
             f"shapes differ: {', '.join(map(_shapes, report.mismatched))}; "
@@ -154,6 +160,11 @@ def load_state(
     misshapen = {name for name, _, _ in report.mismatched}
     report.missing += [name for name in own if name not in usable and name not in misshapen and name not in tied]
     model.load_state_dict(usable, strict=False, assign=True)
+
+
+def _check_kind(name: str, found: Tensor, expected: Tensor) -> None:
+    if found.is_floating_point() != expected.is_floating_point():
+        raise ValueError(f"{name} is {found.dtype} in the checkpoint and {expected.dtype} in the model")
 
 
 def _note_untied(state: Mapping[str, Tensor], tied: Mapping[str, str], report: LoadReport) -> None:

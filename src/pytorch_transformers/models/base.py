@@ -2,16 +2,14 @@
 
 import inspect
 import logging
-import threading
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, TypeVar, overload
+from typing import Any, ClassVar, Literal, TypeVar, overload
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from ..checkpoint.load import LoadReport, load_state
 from ..checkpoint.read import WEIGHT_FILES, find_weights, read_weights
@@ -20,73 +18,27 @@ from ..files import SAFE_WEIGHTS_NAME, WEIGHTS_NAME
 from ..hub import locate
 from ..nn.fused import FusableLayer
 from .config import PretrainedConfig
+from .construction import (
+    InitialisesItself,
+    NothingDrawn,
+    constructing,
+    fill_empty,
+    share_parameters,
+    shared_parameters,
+)
 
 logger = logging.getLogger(__name__)
 
 Model = TypeVar("Model", bound="PreTrainedModel")
 Name = str | PathLike[str]
 
-#: Modules whose parameters every family initialises by a rule of its own (`_init_weights`).
-_RULED: Final = (nn.Linear, nn.Embedding, nn.LayerNorm)
 
-
-_DRAWS: Final = frozenset({Tensor.normal_, Tensor.uniform_, Tensor.bernoulli_, Tensor.exponential_})
-
-
-class _Construction(threading.local):
-    """How many models are under construction in this thread; only the outermost initialises its weights."""
-
-    depth = 0
-
-
-_construction = _Construction()
-
-
-@contextmanager
-def _constructing() -> Iterator[None]:
-    _construction.depth += 1
-    try:
-        yield
-    finally:
-        _construction.depth -= 1
-
-
-class _NothingDrawn(TorchFunctionMode):
-    """Leaves tensors without values as they are, where a constructor would draw random ones.
-
-    It is not only that there is nothing to draw: torch's kernel for it on the meta device imports the compiler, 800
-    modules, which took most of the time of loading a small model.
-    """
-
-    def __torch_function__(
-        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        """Return the tensor itself for the functions of `torch.nn.init` and those that they call."""
-        kwargs = kwargs or {}
-        tensor = args[0] if args else kwargs.get("tensor")
-        draws = getattr(function, "__module__", "") == "torch.nn.init" or function in _DRAWS
-        if draws and isinstance(tensor, Tensor) and tensor.is_meta:
-            return tensor
-        return function(*args, **kwargs)
-
-
-class _InitialisesItself(type(nn.Module)):  # type: ignore[misc]  # the metaclass of nn.Module is `type`
-    """Initialises a model when its whole constructor has run, also that of a user's subclass."""
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        outermost = _construction.depth == 0
-        with _constructing():
-            model = super().__call__(*args, **kwargs)
-        if outermost:
-            model.init_weights()
-        return model
-
-
-class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
+class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
     """Base of all models.
 
     A subclass that calls `super().__init__(config)` and adds modules gets their weights initialised by the rule of
-    its family when its constructor ends; modules loaded by `from_pretrained` inside the constructor keep theirs.
+    its family when its constructor ends, unless it calls `init_weights` itself. Modules loaded by `from_pretrained`
+    inside the constructor keep their weights.
 
     Raises:
         TypeError: `config` is no configuration of the family.
@@ -110,6 +62,7 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
                 f"to load weights by name or path use {type(self).__name__}.from_pretrained"
             )
         self.config = config
+        self.is_initialised = False
         self._is_loaded = False
 
     # Construction
@@ -118,25 +71,34 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
         """Initialise the parameters of one module (not of its children) by the rule of the family."""
         raise NotImplementedError(f"{type(self).__name__} has no rule for new weights")
 
-    def init_weights(self) -> None:
-        """Initialise all modules but those that `from_pretrained` loaded, and tie what is shared."""
+    def init_weights(self, module: nn.Module | None = None) -> None:
+        """Initialise all modules but those that `from_pretrained` loaded, and tie what is shared.
 
-        def visit(module: nn.Module) -> None:
-            if getattr(module, "_is_loaded", False):
-                return
-            for child in module.children():
-                visit(child)
-            self._init_weights(module)
-
+        Args:
+            module: Only this one, without its children: the form of `self.apply(self.init_weights)`.
+        """
+        self.is_initialised = True
         with torch.no_grad():
-            visit(self)
+            if module is not None:
+                self._init_weights(module)
+            else:
+                self._init_below(self)
         self.tie_weights()
+
+    def post_init(self) -> None:
+        """Another name of `init_weights`, which code for later libraries calls at the end of a constructor."""
+        self.init_weights()
+
+    def _init_below(self, module: nn.Module) -> None:
+        if getattr(module, "_is_loaded", False):
+            return
+        for child in module.children():
+            self._init_below(child)
+        self._init_weights(module)
 
     def tie_weights(self) -> None:
         """Make parameters that share their values one parameter (`tied_weights`)."""
-        for name, source in self.tied_weights.items():
-            owner, _, attribute = name.rpartition(".")
-            setattr(self.get_submodule(owner), attribute, self.get_parameter(source))
+        share_parameters(self, self.tied_weights)
 
     @property
     def base_model(self) -> "PreTrainedModel":
@@ -182,9 +144,10 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
             new.weight[:kept] = old.weight[:kept]
         new.weight.requires_grad_(old.weight.requires_grad)
         new.train(old.training)
+        shared = shared_parameters(self, self.base_model_prefix)
         self.set_input_embeddings(new)
         self._resize_output(new_num_tokens)
-        self.tie_weights()
+        share_parameters(self, shared)
         # The field has one name, `vocab_size`, in every family's configuration.
         vars(self.config)["vocab_size"] = new_num_tokens
         return new
@@ -266,7 +229,7 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
         cls: type[Model],
         name_or_path: Name,
         *model_args: Any,
-        config: PretrainedConfig | Name | None = None,
+        config: PretrainedConfig | Mapping[str, Any] | Name | None = None,
         cache_dir: Name | None = None,
         state_dict: Mapping[str, Tensor] | None = None,
         from_tf: bool = False,
@@ -284,7 +247,7 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
             name_or_path: A shortcut name (bert-base-uncased, …), a repository on the hub (owner/name), a folder, a
                 weights file beside its configuration, or the path or address of a .tar.gz archive.
             *model_args: Passed on to the constructor after the configuration.
-            config: A configuration, or the name or path of one, in place of that beside the weights.
+            config: A configuration, its values, or its name or path, in place of that beside the weights.
             cache_dir: Folder for downloads; the hub's own by default.
             state_dict: Weights to use in place of those in the files.
             from_tf: Whether to read a TensorFlow checkpoint; this version can't yet, and says so.
@@ -302,6 +265,12 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
             ValueError: Shapes differ, not one weight fits, or a configuration value is impossible.
             TypeError: An option is unknown.
         """
+        if "torch_dtype" in config_overrides:  # the name in other libraries
+            if dtype is not None:
+                raise TypeError("dtype and torch_dtype are two names of one option; give one of them")
+            dtype = config_overrides.pop("torch_dtype")
+        if isinstance(config, Mapping):
+            config = cls.config_class.from_dict(config)
         if from_tf:
             raise NotImplementedError(
                 "from_tf: this version reads PyTorch checkpoints only; convert it to PyTorch first"
@@ -322,15 +291,17 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
                 local_files_only=local_files_only,
             )
         config = cls._overridden(config, config_overrides)
-        source = location.description
         if state_dict is None:
             files = find_weights(location)
-            source = fspath(files[0])
-            state_dict = read_weights(files)
+            source, state_dict, copy = fspath(files[0]), read_weights(files), False
+        else:
+            source, state_dict, copy = "state_dict", _checked_state(state_dict), True
         report = LoadReport()
-        model = cls._blank(config, *model_args, **constructor_options)
         target = torch.device("cpu" if device is None else device)
         kind = _dtype(dtype)
+        model = cls._blank(config, target, kind, *model_args, **constructor_options)
+        model.tie_weights()
+        shared = shared_parameters(model, cls.base_model_prefix)
         try:
             load_state(
                 model,
@@ -338,15 +309,18 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
                 report,
                 base_prefix=cls.base_model_prefix,
                 ignored=cls.constant_keys,
-                tied=model.tied_weights,
+                tied=shared,
                 dtype=kind,
                 device=target,
+                copy=copy,
                 ignore_mismatched_sizes=ignore_mismatched_sizes,
             )
         except ValueError as error:
             raise ValueError(f"{source}: {error}") from error
-        model.tie_weights()
-        model._fill(target, kind, lambda: cls(config, *model_args, **constructor_options))
+        share_parameters(model, shared)
+        build = partial(cls, config, *model_args, **constructor_options)
+        fill_empty(model, model._init_weights, build, target, kind)
+        share_parameters(model, shared)
         for module in model.modules():
             if isinstance(module, PreTrainedModel):
                 module._is_loaded = True
@@ -376,40 +350,23 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
         return type(config).from_dict(config.to_dict(), **fields) if fields else config
 
     @classmethod
-    def _blank(cls: type[Model], config: PretrainedConfig, *args: Any, **kwargs: Any) -> Model:
+    def _blank(
+        cls: type[Model],
+        config: PretrainedConfig,
+        device: torch.device,
+        dtype: torch.dtype | None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Model:
         """The model without values, so that nothing is allocated or drawn at random that a checkpoint replaces."""
-        with _constructing():
+        with constructing():
             try:
-                with _NothingDrawn(), torch.device("meta"):
+                with NothingDrawn(), torch.device("meta"):
                     return cls(config, *args, **kwargs)
             except RuntimeError:  # a user's constructor that computes with values, which the meta device has not
-                return cls(config, *args, **kwargs)
-
-    @torch.no_grad()
-    def _fill(self, device: torch.device, dtype: torch.dtype | None, build: Any) -> None:
-        """Give values to what the checkpoint had none for and is still on the meta device."""
-        whole: PreTrainedModel | None = None
-        for path, module in self.named_modules():
-            empty = [name for name, value in _own_tensors(module) if value.is_meta]
-            if not empty:
-                continue
-            if isinstance(module, _RULED):
-                loaded = {name: value for name, value in _own_tensors(module) if name not in empty}
-                module.to_empty(device=device, recurse=False)
-                module.to(dtype or torch.get_default_dtype())
-                self._init_weights(module)
-                for name, value in loaded.items():
-                    setattr(module, name, value)
-            else:  # parameters and constants of a user's own making: only the constructor knows their values
-                whole = whole or build()
-                origin = whole.get_submodule(path)
-                for name in empty:
-                    value = getattr(origin, name).to(device)
-                    if value.is_floating_point() and dtype:
-                        value = value.to(dtype)
-                    kept = nn.Parameter(value, value.requires_grad) if name in module._parameters else value
-                    setattr(module, name, kept)
-        self.tie_weights()
+                model = cls(config, *args, **kwargs)
+        model.init_weights()
+        return model.to(device, dtype)
 
     def save_pretrained(
         self,
@@ -432,19 +389,21 @@ class PreTrainedModel(nn.Module, metaclass=_InitialisesItself):
             OSError: The disk refused a file; what was there before stays.
         """
         folder = Path(save_directory)
+        vars(self.config)["architectures"] = [type(self).__name__]
+        self.config.to_json_string()  # what can't be written is found before anything is
         state = self.state_dict()
         if not safe_serialization:
             weights = [folder / WEIGHTS_NAME]
             save_bin(state, weights[0])
             _remove_preferred(folder)
         else:
-            state = {name: tensor for name, tensor in state.items() if name not in self.tied_weights}
+            shared = shared_parameters(self, self.base_model_prefix)
+            state = {name: tensor for name, tensor in state.items() if name not in shared}
             if max_shard_size is None:
                 weights = [folder / SAFE_WEIGHTS_NAME]
                 save_safetensors(state, weights[0])
             else:
                 weights = save_sharded(state, folder, max_shard_size)
-        vars(self.config)["architectures"] = [type(self).__name__]
         return [self.config.save_pretrained(folder), *weights]
 
 
@@ -458,9 +417,12 @@ def _remove_preferred(folder: Path) -> None:
             (folder / name).unlink()
 
 
-def _own_tensors(module: nn.Module) -> list[tuple[str, Tensor]]:
-    own = [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]
-    return [(name, value) for name, value in own if value is not None]
+def _checked_state(state_dict: Any) -> Mapping[str, Tensor]:
+    if not isinstance(state_dict, Mapping):
+        raise TypeError(f"state_dict: expected names and tensors, found {type(state_dict).__name__}")
+    if others := [name for name, value in state_dict.items() if not isinstance(value, Tensor)]:
+        raise TypeError(f"state_dict: {others[0]!r} is no tensor but {type(state_dict[others[0]]).__name__}")
+    return state_dict
 
 
 def _dtype(dtype: torch.dtype | str | None) -> torch.dtype | None:

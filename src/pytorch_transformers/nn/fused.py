@@ -32,8 +32,14 @@ _ONEDNN_NAMES: Final[Mapping[Activation, tuple[str, str]]] = {
 _DTYPES: Final = (torch.float32, torch.bfloat16)
 
 
-def can_fuse(weight: Tensor) -> bool:
-    """Whether oneDNN can take this weight: on the CPU, float32, or bfloat16 where the processor has it."""
+def can_fuse(linear: nn.Module) -> bool:
+    """Whether oneDNN can take this layer: plain, with a bias, on the CPU, float32, or bfloat16 where there is support.
+
+    A layer that another library put in the place of a plain one (quantised, low-rank adapters) stays as it is.
+    """
+    if type(linear) is not nn.Linear or linear.bias is None or "weight" not in linear._parameters:
+        return False
+    weight = linear.weight
     if weight.device.type != "cpu" or weight.dtype not in _DTYPES or not torch.backends.mkldnn.is_available():
         return False
     if not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
@@ -68,7 +74,8 @@ class FusedLinear:
 class FusedLayer:
     """A post-norm layer (Vaswani et al. 2017, figure 1, left) on packed copies of its weights.
 
-    It notices when a weight of its layer was replaced or changed in place; changes through `weight.data` go unseen.
+    It notices when a weight, a module or the activation of its layer was replaced, or a weight changed in place;
+    changes through `weight.data` go unseen.
 
     Args:
         layer: The layer, whose parameters and hooks are watched.
@@ -104,7 +111,13 @@ class FusedLayer:
         self.dtype = query.weight.dtype
         parts = [part for part in layer.modules() if part is not layer]
         self._hooks = [hooks for part in parts for hooks in (part._forward_hooks, part._forward_pre_hooks)]
-        self._sources = [
+        self._children = [
+            (part._modules, name, child) for part in layer.modules() for name, child in part.named_children()
+        ]
+        self._activations = [
+            (vars(part), name, value) for part in parts for name, value in vars(part).items() if value is activation
+        ]
+        self._parameters = [
             (linear._parameters, name, parameter, _version(parameter))
             for linear in (query, key, value, output, inner, outer)
             for name, parameter in linear.named_parameters(recurse=False)
@@ -112,10 +125,13 @@ class FusedLayer:
 
     def usable(self, hidden: Tensor) -> bool:
         """Whether it may stand in for the layer now: no gradient, graph or hook needs its steps, nothing changed."""
-        if torch.is_grad_enabled() or hidden.dtype != self.dtype or any(self._hooks):
+        if torch.is_grad_enabled() or hidden.dtype != self.dtype or hidden.device.type != "cpu" or any(self._hooks):
             return False
-        for parameters, name, parameter, seen in self._sources:
-            if parameters[name] is not parameter or (seen is not None and parameter._version != seen):
+        for parameters, name, parameter, seen in self._parameters:
+            if parameters.get(name) is not parameter or (seen is not None and parameter._version != seen):
+                return False
+        for owner, name, part in (*self._children, *self._activations):
+            if owner.get(name) is not part:
                 return False
         return not recording() and not torch.is_autocast_enabled("cpu")
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ...nn.activations import get_activation
-from ...nn.checks import check_labels, recording
+from ...nn.checks import check_labels, check_shape, recording
 from ...nn.layouts import Packed, Padded
 from ...nn.losses import classification_loss, regression_loss, span_loss
 from ..outputs import (
@@ -52,7 +52,8 @@ class BertLMPredictionHead(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """[..., H] -> [..., V]."""
-        return nn.functional.linear(self.transform(hidden), self.decoder.weight, self.bias)
+        scores: Tensor = self.decoder(self.transform(hidden))
+        return scores.add_(self.bias)  # in place: the scores are large, and nothing else needs them
 
 
 class BertOnlyMLMHead(nn.Module):
@@ -62,6 +63,10 @@ class BertOnlyMLMHead(nn.Module):
         super().__init__()
         self.predictions = BertLMPredictionHead(config)
 
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[..., H] -> [..., V]."""
+        return self.predictions(hidden)
+
 
 class BertOnlyNSPHead(nn.Module):
     """The next-sentence head alone."""
@@ -70,19 +75,28 @@ class BertOnlyNSPHead(nn.Module):
         super().__init__()
         self.seq_relationship = nn.Linear(config.hidden_size, 2)
 
+    def forward(self, pooled: Tensor) -> Tensor:
+        """[B, H] -> [B, 2]."""
+        return self.seq_relationship(pooled)
 
-class BertPreTrainingHeads(BertOnlyMLMHead):
+
+class BertPreTrainingHeads(nn.Module):
     """Both heads of pre-training."""
 
     def __init__(self, config: BertConfig) -> None:
-        super().__init__(config)
+        super().__init__()
+        self.predictions = BertLMPredictionHead(config)
         self.seq_relationship = nn.Linear(config.hidden_size, 2)
 
+    def forward(self, hidden: Tensor, pooled: Tensor) -> tuple[Tensor, Tensor]:
+        """[..., H] and [B, H] -> [..., V] and [B, 2]."""
+        return self.predictions(hidden), self.seq_relationship(pooled)
 
-def labels_on_real_tokens(labels: Tensor | None, attention_mask: Tensor | None) -> bool:
+
+def _none_at_padding(labels: Tensor, attention_mask: Tensor | None) -> bool:
     """Whether no label stands at padding, so that leaving the padding out changes no loss."""
-    if labels is None or attention_mask is None or labels.shape != attention_mask.shape or recording():
-        return labels is None
+    if attention_mask is None or labels.shape != attention_mask.shape or recording():
+        return False
     return not bool(((labels >= 0) & (attention_mask == 0)).any())
 
 
@@ -93,7 +107,7 @@ class _WithVocabulary(BertPreTrainedModel):
         "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight"
     }
     bert: BertModel
-    cls: BertOnlyMLMHead
+    cls: BertOnlyMLMHead | BertPreTrainingHeads
 
     def get_output_embeddings(self) -> nn.Linear:
         """The projection onto the vocabulary [V, H], which shares its matrix with the word embeddings."""
@@ -107,16 +121,18 @@ class _WithVocabulary(BertPreTrainedModel):
         head.bias = nn.Parameter(bias, head.bias.requires_grad)
         head.decoder.out_features = new_num_tokens
 
-    def _vocabulary_scores(
+    def _encode_for(self, inputs: Inputs, labels: Tensor | None, output_logits: bool, **switches: Any) -> Encoded:
+        """Encode, without padding where only labelled tokens will be scored."""
+        pack = not output_logits and labels is not None and _none_at_padding(labels, inputs.attention_mask)
+        return self.bert.encode(inputs, pack=pack, **switches)
+
+    def _tokens_to_score(
         self, encoded: Encoded, labels: Tensor | None, output_logits: bool, name: str
-    ) -> tuple[Tensor | None, Tensor | None]:
-        """Logits [B, T, V] and the loss, either None where it isn't wanted or can't be had."""
-        head = self.cls.predictions
-        if labels is None or output_logits or recording():  # a graph can't depend on how many labels there are
-            logits: Tensor = head(encoded.layout.restore(encoded.hidden))
-            loss = None if labels is None else classification_loss(logits, labels, name)
-            return (logits if output_logits or labels is None else None), loss
+    ) -> tuple[Tensor, Tensor | None]:
+        """States to score, [B, T, H] or those of labelled tokens alone, and the labels that belong to them."""
         hidden, layout = encoded.hidden, encoded.layout
+        if labels is None or output_logits or recording():  # a graph can't depend on how many labels there are
+            return layout.restore(hidden), labels
         if isinstance(layout, Packed):
             check_labels(name, labels, layout.shape[0] * layout.shape[1], self.config.vocab_size)
             labels = layout.pack(labels)
@@ -125,7 +141,7 @@ class _WithVocabulary(BertPreTrainedModel):
             hidden, labels = hidden.flatten(0, 1), labels.flatten()
         # At 15 % masked tokens the projection onto the vocabulary is a seventh of the work this way.
         labelled = (labels >= 0).nonzero()[:, 0]
-        return None, classification_loss(head(hidden.index_select(0, labelled)), labels[labelled], name)
+        return hidden.index_select(0, labelled), labels[labelled]
 
 
 class BertForPreTraining(_WithVocabulary):
@@ -165,23 +181,24 @@ class BertForPreTraining(_WithVocabulary):
             `BertForPreTrainingOutput`: loss [] (the sum of the parts whose labels were given),
             prediction_logits [B, T, V], seq_relationship_logits [B, 2].
         """
-        encoded = self.bert.encode(
+        encoded = self._encode_for(
             Inputs(input_ids, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds),
-            pack=not output_logits
-            and masked_lm_labels is not None
-            and labels_on_real_tokens(masked_lm_labels, attention_mask),
+            masked_lm_labels,
+            output_logits,
             output_hidden_states=output_hidden_states,
             output_attentions=output_attentions,
         )
-        logits, word_loss = self._vocabulary_scores(encoded, masked_lm_labels, output_logits, "masked_lm_labels")
-        pair_logits = self.cls.seq_relationship(self.bert.pool(encoded))
+        name = "masked_lm_labels"
+        tokens, words = self._tokens_to_score(encoded, masked_lm_labels, output_logits, name)
+        logits, pair_logits = self.cls(tokens, self.bert.pool(encoded))
+        word_loss = None if words is None else classification_loss(logits, words, name)
         pair_loss = None
         if next_sentence_label is not None:
             pair_loss = classification_loss(pair_logits, next_sentence_label, "next_sentence_label")
         losses = [loss for loss in (word_loss, pair_loss) if loss is not None]
         output = BertForPreTrainingOutput.of(
             loss=sum(losses[1:], losses[0]) if losses else None,
-            prediction_logits=logits,
+            prediction_logits=logits if output_logits or words is None else None,
             seq_relationship_logits=pair_logits,
             **encoded.extras(),
         )
@@ -226,14 +243,20 @@ class BertForMaskedLM(_WithVocabulary):
         if labels is not None and masked_lm_labels is not None:
             raise ValueError("labels and masked_lm_labels are two names of one argument; give one of them")
         labels = masked_lm_labels if labels is None else labels
-        encoded = self.bert.encode(
+        encoded = self._encode_for(
             Inputs(input_ids, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds),
-            pack=not output_logits and labels is not None and labels_on_real_tokens(labels, attention_mask),
+            labels,
+            output_logits,
             output_hidden_states=output_hidden_states,
             output_attentions=output_attentions,
         )
-        logits, loss = self._vocabulary_scores(encoded, labels, output_logits, "labels")
-        return self.bert.packaged(MaskedLMOutput.of(loss=loss, logits=logits, **encoded.extras()), return_dict)
+        tokens, words = self._tokens_to_score(encoded, labels, output_logits, "labels")
+        logits = self.cls(tokens)
+        loss = None if words is None else classification_loss(logits, words)
+        output = MaskedLMOutput.of(
+            loss=loss, logits=logits if output_logits or words is None else None, **encoded.extras()
+        )
+        return self.bert.packaged(output, return_dict)
 
 
 class BertForNextSentencePrediction(BertPreTrainedModel):
@@ -273,7 +296,7 @@ class BertForNextSentencePrediction(BertPreTrainedModel):
             output_hidden_states=output_hidden_states,
             output_attentions=output_attentions,
         )
-        logits = self.cls.seq_relationship(self.bert.pool(encoded))
+        logits = self.cls(self.bert.pool(encoded))
         loss = None
         if next_sentence_label is not None:
             loss = classification_loss(logits, next_sentence_label, "next_sentence_label")
@@ -365,6 +388,13 @@ class BertForMultipleChoice(BertPreTrainedModel):
         if given is not None and given.ndim != axes:
             name, found = ("input_ids" if inputs_embeds is None else "inputs_embeds"), list(given.shape)
             raise ValueError(f"{name}: expected [batch, choices, tokens{', hidden' * (axes - 3)}], found shape {found}")
+        for name, x in (
+            ("attention_mask", attention_mask),
+            ("token_type_ids", token_type_ids),
+            ("position_ids", position_ids),
+        ):
+            if x is not None and given is not None:
+                check_shape(name, x, tuple(given.shape[:3]), "batch, choices, tokens")
         ids, mask, types, positions, embeds = (
             None if x is None else x.flatten(0, 1)
             for x in (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)

@@ -194,7 +194,11 @@ class BertLayer(FusableLayer):
     def make_fused(self) -> FusedLayer | None:
         """The layer on packed weights, where oneDNN can take them; see `nn/fused.py`."""
         attention = self.attention.self
-        if not can_fuse(attention.query.weight):
+        linears = (
+            *(attention.query, attention.key, attention.value, self.attention.output.dense),
+            *(self.intermediate.dense, self.output.dense),
+        )
+        if not all(map(can_fuse, linears)):
             return None
         return FusedLayer(
             self,
@@ -267,8 +271,8 @@ class BertPooler(nn.Module):
         self.dense = nn.Linear(config.hidden_size, config.hidden_size)
 
     def forward(self, first: Tensor) -> Tensor:
-        """States of the first token [B, H] -> [B, H]."""
-        return torch.tanh(self.dense(first))
+        """States of the first token [B, H], or of all tokens [B, T, H], of which the first is taken -> [B, H]."""
+        return torch.tanh(self.dense(first[:, 0] if first.ndim == 3 else first))
 
 
 class Inputs(NamedTuple):
@@ -383,14 +387,18 @@ class BertModel(BertPreTrainedModel):
             output_hidden_states=output_hidden_states,
             output_attentions=output_attentions,
         )
-        last = encoded.layout.restore(encoded.hidden)
-        if unpad and attention_mask is not None and isinstance(encoded.layout, Padded):
-            last = last.where(attention_mask.bool()[..., None], 0.0)
-        output = BaseModelOutputWithPooling.of(
-            last_hidden_state=last,
-            pooler_output=None if self.pooler is None else self.pool(encoded),
+        fields = {
+            "last_hidden_state": encoded.layout.restore(encoded.hidden),
+            "pooler_output": None,
             **encoded.extras(),
-        )
+        }
+        if self.pooler is not None:
+            fields["pooler_output"] = self.pool(encoded)
+        if unpad and attention_mask is not None and isinstance(encoded.layout, Padded):  # it could not be packed
+            real = attention_mask.bool()[..., None]
+            fields["last_hidden_state"] = fields["last_hidden_state"].where(real, 0.0)
+            fields["hidden_states"] = tuple(state.where(real, 0.0) for state in encoded.states) or None
+        output = BaseModelOutputWithPooling.of(**fields)
         return self.packaged(output, return_dict)
 
     def encode(

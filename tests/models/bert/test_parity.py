@@ -31,7 +31,7 @@ from pytorch_transformers.nn.fused import FusedLayer, can_fuse
 from ..battery import Inputs, build, fields, gradients
 from ..compare import MAX_ABS, MAX_STD, assert_same
 from ..reference import NumpyBert, cross_entropy
-from .tiny import CASE, HEAD_MODELS, HEADS, LAYERS, LENGTH, MODELS, real, tiny_config, tiny_inputs, tiny_labels
+from .tiny import CASE, HEAD_MODELS, HEADS, HIDDEN, LAYERS, LENGTH, MODELS, real, tiny_config, tiny_inputs, tiny_labels
 
 transformers = pytest.importorskip("transformers", reason="parity is measured against the transformers package")
 
@@ -351,7 +351,7 @@ def test_heads_equal_numpy(model_class: type[Any], mask: str) -> None:
 # --- other ways to compute the same -----------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not can_fuse(torch.zeros(1)), reason="oneDNN is not part of this build of torch")
+@pytest.mark.skipif(not can_fuse(torch.nn.Linear(1, 1)), reason="oneDNN is not part of this build of torch")
 @pytest.mark.parametrize("model_class", MODELS)
 def test_fused_for_inference_is_the_same(model_class: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights packed for the processor give the same numbers, serve without gradients only, and follow training."""
@@ -389,7 +389,7 @@ def test_fused_for_inference_is_the_same(model_class: type[Any], monkeypatch: py
     assert not calls, "training drops the packed weights"
 
 
-@pytest.mark.skipif(not can_fuse(torch.zeros(1)), reason="oneDNN is not part of this build of torch")
+@pytest.mark.skipif(not can_fuse(torch.nn.Linear(1, 1)), reason="oneDNN is not part of this build of torch")
 def test_fused_layers_never_serve_old_weights_or_skip_hooks() -> None:
     """Changed in place, replaced, loaded, copied, pruned, hooked, in another type: the true weights answer."""
     inputs = tiny_inputs(BertModel)
@@ -410,7 +410,21 @@ def test_fused_layers_never_serve_old_weights_or_skip_hooks() -> None:
     def double(model: Any) -> None:
         model.double()
 
-    for change in (halve, replace, load, prune, double):
+    def adapt(model: Any) -> None:
+        """What low-rank adapters do: another module in the place of a layer."""
+        attention = model.encoder.layer[0].attention.self
+        attention.query = torch.nn.Sequential(attention.query, torch.nn.Linear(HIDDEN, HIDDEN).requires_grad_(False))
+        torch.nn.init.eye_(attention.query[1].weight)
+        torch.nn.init.ones_(attention.query[1].bias)
+
+    def reparametrise(model: Any) -> None:
+        torch.nn.utils.parametrizations.weight_norm(model.encoder.layer[2].output.dense)
+        model.encoder.layer[2].output.dense.parametrizations.weight.original0.mul_(0.5)
+
+    def activate(model: Any) -> None:
+        model.encoder.layer[1].intermediate.activation = torch.sin
+
+    for change in (halve, replace, load, prune, double, adapt, reparametrise, activate):
         fused, plain = build(CASE, BertModel).fuse_for_inference(), build(CASE, BertModel)
         with torch.no_grad():
             fused(**inputs)

@@ -128,6 +128,28 @@ def test_packed_attention_is_padded_attention(mask: Tensor) -> None:
         assert_same(layout.first_in_batch_order(one_call), wanted, "first queries, as on an accelerator")
 
 
+@FEW
+@given(lengths=st.lists(st.integers(1, 90), min_size=1, max_size=8), grad=st.booleans(), joined=st.booleans())
+def test_packed_attention_of_any_lengths(lengths: list[int], grad: bool, joined: bool) -> None:
+    """Also without gradients, where a sequence reads past its end into the next one and must not see it."""
+    longest = max(lengths)
+    mask = (torch.arange(longest)[None] < torch.tensor(lengths)[:, None]).long()
+    layout = Packed.from_mask(mask)
+    whole = layout.pack(noise(len(lengths), longest, 36))
+    # As a joined projection gives them, columns of one matrix; or three of their own.
+    q, k, v = whole.chunk(3, dim=-1) if joined else (x.contiguous() for x in whole.chunk(3, dim=-1))
+    with torch.set_grad_enabled(grad):
+        context, _ = layout.attend(q, k, v, 3)
+        firsts, _ = layout.attend(layout.first(q), k, v, 3)
+    alone = []
+    sizes = [length for count, length in layout.runs for _ in range(count)]
+    for a, b, c in zip(q.split(sizes), k.split(sizes), v.split(sizes), strict=True):
+        one, _ = Padded(None).attend(a[None], b[None], c[None], 3)
+        alone.append(one[0])
+    assert_same(context, torch.cat(alone), "each sequence for itself")
+    assert_same(firsts, torch.stack([one[0] for one in alone]), "its first token")
+
+
 def test_mask_blocks_in_every_type() -> None:
     """exp() of what is added is exactly 0, without overflow, also in half precision."""
     for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64):

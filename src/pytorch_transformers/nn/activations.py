@@ -11,6 +11,8 @@ from typing import Final
 import torch.nn.functional as F
 from torch import Tensor
 
+from .values import check_activation
+
 Activation = Callable[[Tensor], Tensor]
 
 gelu: Final[Activation] = F.gelu
@@ -19,7 +21,7 @@ gelu_tanh: Final[Activation] = partial(F.gelu, approximate="tanh")
 #: The name that `silu` had in 2018 (Ramachandran et al. 2017, arXiv:1710.05941).
 swish: Final[Activation] = F.silu
 
-#: Name in a configuration -> function.
+#: Name in a configuration -> function; `ACTIVATION_NAMES` in `values.py` has the same names.
 ACTIVATIONS: Final[Mapping[str, Activation]] = {
     "gelu": gelu,
     "gelu_new": gelu_tanh,
@@ -37,8 +39,5 @@ def get_activation(name: str | Activation) -> Activation:
     Raises:
         ValueError: The name is not one of `ACTIVATIONS`.
     """
-    if callable(name):
-        return name
-    if name not in ACTIVATIONS:
-        raise ValueError(f"hidden_act: unknown activation {name!r}; use one of {', '.join(ACTIVATIONS)} or a callable")
-    return ACTIVATIONS[name]
+    check_activation(name)
+    return name if callable(name) else ACTIVATIONS[name]

@@ -6,6 +6,8 @@ there are no values to look at, and no check runs.
 """
 
 import os
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,6 +27,26 @@ def values_readable(x: Tensor) -> bool:
     if recording() or x.is_meta:
         return False
     return x.device.type == "cpu" or os.environ.get("PYTORCH_TRANSFORMERS_CHECK") == "1"
+
+
+def check_tensor(name: str, x: Any) -> None:
+    """Raise `TypeError` unless `x` is a tensor."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}: expected a torch.Tensor, found {type(x).__name__}; make one with torch.tensor(...)")
+
+
+def check_device(name: str, x: Tensor, other_name: str, other: Tensor) -> None:
+    """Raise `ValueError` unless both tensors are on one device."""
+    if not recording() and x.device != other.device:
+        raise ValueError(
+            f"{name} is on {x.device}, {other_name} on {other.device}; move it with .to({str(other.device)!r})"
+        )
+
+
+def check_float_type(name: str, x: Tensor, dtype: torch.dtype) -> None:
+    """Raise `ValueError` unless `x` has the type that the model computes in; under autocast any may come."""
+    if not recording() and x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
+        raise ValueError(f"{name}: found {x.dtype}, the model computes in {dtype}; convert it with .to({dtype})")
 
 
 def check_shape(name: str, x: Tensor, shape: tuple[int, ...], meaning: str) -> None:
@@ -56,13 +78,32 @@ def check_mask(name: str, mask: Tensor) -> None:
         raise ValueError(f"{name}: row {empty[0].item()} is all 0; each sequence needs at least one real token")
 
 
-def check_labels(name: str, labels: Tensor, count: int, classes: int) -> None:
-    """Raise `ValueError` unless `labels` are `count` class indices below `classes` (below 0: no label)."""
+def check_label_shape(name: str, labels: Any, shape: Sequence[int]) -> None:
+    """Raise unless there is a label for each item of that shape: in it, flattened, or [B, 1] for [B]."""
+    check_tensor(name, labels)
     if recording():
         return
-    if labels.numel() != count:
-        raise ValueError(f"{name}: expected {count} labels, found {labels.numel()} in shape {list(labels.shape)}")
+    expected = torch.Size(shape)
+    column = (*expected, 1) if len(expected) == 1 else expected
+    if labels.shape not in (expected, (expected.numel(),), column):
+        raise ValueError(f"{name}: found shape {list(labels.shape)}, expected {list(expected)}")
+
+
+def check_classes(name: str, labels: Any, shape: Sequence[int], classes: int) -> None:
+    """Raise unless `labels` are class indices below `classes` (below 0: no label), one for each item of that shape."""
+    check_label_shape(name, labels, shape)
+    if recording():
+        return
     if labels.dtype not in INTEGER_TYPES:
         raise ValueError(f"{name}: expected class indices (torch.long), found {labels.dtype}")
     if values_readable(labels) and labels.numel() and (high := labels.max().item()) >= classes:
         raise ValueError(f"{name}: found {high}, allowed is 0 to {classes - 1}, or below 0 to ignore")
+
+
+def check_labels(name: str, labels: Tensor, count: int, classes: int) -> None:
+    """As `check_classes`, for labels of any shape."""
+    if recording():
+        return
+    if labels.numel() != count:
+        raise ValueError(f"{name}: expected {count} labels, found {labels.numel()} in shape {list(labels.shape)}")
+    check_classes(name, labels, labels.shape, classes)

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .checks import check_labels
+from .checks import check_classes, check_label_shape
 
 _IGNORED = -100
 
@@ -23,13 +23,14 @@ def classification_loss(logits: Tensor, labels: Tensor, name: str = "labels") ->
 
     Args:
         logits: [..., C].
-        labels: [...], class indices; below 0 is ignored.
+        labels: [...] or flat, class indices; below 0 is ignored.
         name: What error messages call the labels.
 
     Raises:
         ValueError: The shapes do not fit, or a label is C or more.
+        TypeError: The labels are no tensor.
     """
-    check_labels(name, labels, logits.shape[:-1].numel(), logits.shape[-1])
+    check_classes(name, labels, logits.shape[:-1], logits.shape[-1])
     labels = labels.reshape(-1).long()
     labelled = labels >= 0
     total = F.cross_entropy(
@@ -45,10 +46,10 @@ def regression_loss(predictions: Tensor, targets: Tensor) -> Tensor:
     """Mean squared error of [B, 1] or [B] predictions.
 
     Raises:
-        ValueError: `targets` has another number of values.
+        ValueError: `targets` has another shape than [B] or [B, 1].
+        TypeError: They are no tensor.
     """
-    if predictions.numel() != targets.numel():
-        raise ValueError(f"labels: {targets.numel()} values for {predictions.numel()} predictions")
+    check_label_shape("labels", targets, predictions.shape[:1])
     predictions = _at_least_float32(predictions.reshape(-1))
     return F.mse_loss(predictions, targets.reshape(-1).to(predictions.dtype))
 
@@ -61,6 +62,7 @@ def span_loss(start_logits: Tensor, end_logits: Tensor, start: Tensor, end: Tens
     """
     losses = []
     for name, logits, position in (("start_positions", start_logits, start), ("end_positions", end_logits, end)):
+        check_label_shape(name, position, logits.shape[:1])
         position = position.reshape(-1)
         inside = position.where(position < logits.shape[1], torch.full_like(position, _IGNORED))
         losses.append(classification_loss(logits, inside, name))

@@ -27,7 +27,7 @@ demo: $(VENV)/plot.stamp ## Encode a text with a real BERT, print nearest senten
 	@$(BIN)/python examples/demo.py $(ARGS)
 
 test: checks ## Run the checks, then the whole test suite
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest --ignore=tests/layout $(ARGS)
 
 checks: $(VENV)/dev.stamp ## Lint, format, types, and the rules of the layout
 	@$(BIN)/python -m ruff check .

@@ -1,5 +1,6 @@
 """`fill-mask` against the logits of `transformers`."""
 
+import dataclasses
 import io
 import json
 from pathlib import Path
@@ -9,6 +10,8 @@ import torch
 
 from pytorch_transformers import BertTokenizer
 from pytorch_transformers.cli.main import main
+from pytorch_transformers.models import family
+from pytorch_transformers.models.bert import FAMILY
 from saved_bert import VOCABULARY, save_tiny_bert
 
 from .conftest import Run
@@ -71,6 +74,24 @@ def test_model_without_a_trained_head(run: Run, tmp_path: Path) -> None:
     status, printed, errors = run("fill-mask", "[MASK]", "--model", tmp_path)
     assert (status, printed) == (1, "")
     assert "has no trained masked-language head" in errors
+
+
+def test_family_without_masked_words(run: Run, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    classes = {kind: name for kind, name in FAMILY.classes.items() if kind != "masked_lm"}
+    monkeypatch.setattr(family, "FAMILIES", (dataclasses.replace(FAMILY, classes=classes),))
+    status, printed, errors = run("fill-mask", "[MASK]", "--model", tiny)
+    assert (status, printed) == (1, "")
+    assert "bert has no masked lm; it has model, " in errors
+
+
+def test_checkpoint_of_another_family(run: Run, tmp_path: Path) -> None:
+    """Its weights fit BERT by name and shape, and the words would be wrong."""
+    config = save_tiny_bert(tmp_path) / "config.json"
+    config.write_text(config.read_text("utf-8").replace('"model_type": "bert"', '"model_type": "roberta"'), "utf-8")
+    for arguments in (("fill-mask", "[MASK]", "--model"), ("features", "--model")):
+        status, printed, errors = run(*arguments, tmp_path)
+        assert (status, printed) == (1, "")
+        assert "model_type is 'roberta'; this library has bert" in errors
 
 
 def test_vocabulary_without_a_mask(run: Run, tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from pytorch_transformers import BertModel, BertTokenizer, FeatureExtractor
+from pytorch_transformers import BertForSequenceClassification, BertModel, BertTokenizer, FeatureExtractor
 from pytorch_transformers.data.pooling import POOLINGS
+from pytorch_transformers.models.family import Family
 from saved_bert import HIDDEN, LAYERS, POSITIONS, save_tiny_bert, some_texts
 
 Text = str | tuple[str, str]
@@ -223,6 +224,7 @@ def test_bfloat16_is_near_float32(tiny: Path, extractor: FeatureExtractor) -> No
         ({"layers": (LAYERS,)}, f"layers: {LAYERS}, must be from -{LAYERS} to {LAYERS - 1}"),
         ({"layers": (-LAYERS - 1,)}, f"layers: {-LAYERS - 1}, must be"),
         ({"layers": ()}, "layers: name at least one"),
+        ({"layers": [-1.0]}, r"layers: -1\.0, must be a whole number"),
     ],
 )
 def test_impossible_options_are_named_at_once(extractor: FeatureExtractor, options: Any, message: str) -> None:
@@ -238,11 +240,55 @@ def test_impossible_options_are_named_at_once(extractor: FeatureExtractor, optio
         ({"tokens_per_batch": 0}, "tokens_per_batch: 0"),
         ({"batch_size": 0}, "batch_size: 0"),
         ({"window": 0}, "window: 0"),
+        ({"max_length": 5.5}, r"max_length: 5\.5, must be a whole number"),
+        ({"max_length": 0}, "max_length: 0"),
+        ({"batch_size": 2.0}, r"batch_size: 2\.0, must be a whole number"),
     ],
 )
 def test_impossible_sizes_are_named(extractor: FeatureExtractor, options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         FeatureExtractor(extractor.model, extractor.tokenizer, **options)
+
+
+@pytest.mark.parametrize("layers", ["-1", -1])
+def test_layers_that_are_no_list(extractor: FeatureExtractor, layers: Any) -> None:
+    with pytest.raises(TypeError, match=f"layers: expected a list of whole numbers .*{layers!r}"):
+        extractor.encode(["rain"], layers=layers)
+
+
+def test_texts_and_layers_may_come_from_iterators(extractor: FeatureExtractor) -> None:
+    """Looking for None among the texts once used them up: no error, and no vectors."""
+    texts = ["rain", "two cups", "onions"]
+    found = extractor.encode((text for text in texts), layers=iter([0, -1]))
+    assert found.shape == (3, 2, HIDDEN)
+    assert_equal(list(found), list(extractor.encode(texts, layers=[0, -1])))
+
+
+def test_the_encoder_of_a_model_with_a_head(tiny: Path, extractor: FeatureExtractor) -> None:
+    model = BertForSequenceClassification.from_pretrained(tiny)
+    found = FeatureExtractor(model, extractor.tokenizer).encode(TEXTS)
+    assert_equal(list(found), list(extractor.encode(TEXTS)))
+
+
+@pytest.mark.parametrize("model", [torch.nn.Linear(2, 2), "bert-base-uncased", None])
+def test_what_is_no_encoder(extractor: FeatureExtractor, model: Any) -> None:
+    with pytest.raises(TypeError, match=rf"model: expected an encoder.*{type(model).__name__}"):
+        FeatureExtractor(model, extractor.tokenizer)
+
+
+@pytest.mark.parametrize("kind", ["roberta", "llama"])
+def test_a_checkpoint_of_another_family_is_refused(tmp_path: Path, kind: str) -> None:
+    save_tiny_bert(tmp_path)
+    config = tmp_path / "config.json"
+    config.write_text(config.read_text("utf-8").replace('"model_type": "bert"', f'"model_type": "{kind}"'), "utf-8")
+    with pytest.raises(ValueError, match=f"model_type is '{kind}'; this library has"):
+        FeatureExtractor.from_pretrained(tmp_path)
+
+
+def test_a_family_without_an_encoder(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Family, "load", lambda family, kind: BertForSequenceClassification)
+    with pytest.raises(TypeError, match="vectors need an encoder such as BERT; bert is none"):
+        FeatureExtractor.from_pretrained(tiny)
 
 
 def test_one_text_is_no_list(extractor: FeatureExtractor) -> None:

@@ -1,5 +1,6 @@
 """The auto classes and `family_of`: which family a place belongs to, and what is said when it does not tell."""
 
+import dataclasses
 import json
 import shutil
 import tarfile
@@ -27,6 +28,7 @@ from pytorch_transformers import (
     PretrainedConfig,
 )
 from pytorch_transformers.models import bert
+from pytorch_transformers.models import family as family_module
 from pytorch_transformers.models.family import FAMILIES, family_of, family_of_config
 from saved_bert import HIDDEN, save_tiny_bert
 
@@ -151,6 +153,37 @@ def test_fault_d9_vocabulary_alone_is_enough(copy: Path) -> None:
     for path in copy.iterdir():
         if path.name != "vocab.txt":
             path.unlink()
+    assert isinstance(AutoTokenizer.from_pretrained(copy), BertTokenizer)
+
+
+@pytest.mark.parametrize("name", ["bert-base-uncased-vocab.txt", "my_bert.txt", "bert/words.txt"])
+def test_fault_d9_vocabulary_file_whose_name_says_the_family(copy: Path, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "alone" / name
+    path.parent.mkdir(parents=True)
+    expected = AutoTokenizer.from_pretrained(copy).vocab
+    (copy / "vocab.txt").rename(path)
+    tokenizer = AutoTokenizer.from_pretrained(path)
+    assert isinstance(tokenizer, BertTokenizer)
+    assert tokenizer.vocab == expected
+
+
+def test_vocabulary_file_whose_name_says_nothing(copy: Path, tmp_path: Path) -> None:
+    path = tmp_path / "words" / "words.txt"
+    path.parent.mkdir()
+    (copy / "vocab.txt").rename(path)
+    with pytest.raises(OSError, match=r"no configuration; .* to which of bert it belongs; use the class itself"):
+        AutoTokenizer.from_pretrained(path)
+
+
+def test_vocabulary_files_of_more_than_one_family_say_nothing(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in copy.iterdir():
+        if path.name != "vocab.txt":
+            path.unlink()
+    other = dataclasses.replace(bert.FAMILY, name="other", classes={"tokenizer": "tokenizer:OtherTokenizer"})
+    monkeypatch.setattr(family_module, "FAMILIES", (bert.FAMILY, other))
+    with pytest.raises(OSError, match="to which of bert, other it belongs"):
+        AutoTokenizer.from_pretrained(copy)
+    (copy / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizerFast"}', encoding="utf-8")
     assert isinstance(AutoTokenizer.from_pretrained(copy), BertTokenizer)
 
 

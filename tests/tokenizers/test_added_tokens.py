@@ -1,5 +1,6 @@
 """Special tokens, words that are never split, and added tokens: where they are found, and at what cost."""
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -195,6 +196,19 @@ def test_d6_unknown_tokens_have_the_unknown_id(build: Build) -> None:
 def test_d6_published_vocabulary() -> None:
     tokenizer = BertTokenizer(shared("data", "vocab", "bert-base-uncased-vocab.txt"))
     assert tokenizer.convert_tokens_to_ids(["zzz", "the"]) == [100, 1996]
+
+
+def test_ids_to_tokens_is_a_view(build: Build) -> None:
+    tokenizer = build()
+    tokenizer.add_tokens("more")
+    view = tokenizer.ids_to_tokens
+    assert view == dict(enumerate(tokenizer.vocab))
+    assert (len(view), view[18], view.get(80)) == (80, "a", None)
+    assert -1 not in view
+    word: Any = "a"
+    assert word not in view
+    assert not any(isinstance(value, dict) and len(value) >= 80 for value in vars(view).values())
+    assert pickle.loads(pickle.dumps(view)) == view
 
 
 def test_ids_to_tokens(build: Build) -> None:

@@ -72,6 +72,28 @@ def test_where_tokens_came_from_is_not_guessed(tokenizer: BertTokenizer) -> None
         late.word_ids()
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_where_tokens_came_from_is_of_the_time_of_the_call(build: Build, side: Any) -> None:
+    options: Any = {"truncation": True, "max_length": 4, "padding": True}
+    asked = build(padding_side=side, truncation_side=side)(["a b c", "a"], **options)
+    expected = [(asked.tokens(row), asked.word_ids(row), asked.sequence_ids(row)) for row in (0, 1)]
+    tokenizer = build(padding_side=side, truncation_side=side)
+    late = tokenizer(["a b c", "a"], **options)
+    tokenizer.padding_side = tokenizer.truncation_side = "left" if side == "right" else "right"
+    tokenizer.split_special_tokens = True
+    assert [(late.tokens(row), late.word_ids(row), late.sequence_ids(row)) for row in (0, 1)] == expected
+    assert late.tokens(1) == tokenizer.convert_ids_to_tokens(late["input_ids"][1])
+    assert copy.copy(late).tokens(1) == late.tokens(1)
+
+
+def test_where_tokens_came_from_keeps_the_special_tokens_of_the_call(
+    tokenizer: BertTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoding = tokenizer("a")
+    monkeypatch.setattr(tokenizer, "special_layout", lambda: None)
+    assert encoding.tokens() == ["[CLS]", "a", "[SEP]"]
+
+
 def test_d4_offsets_in_the_text_as_given() -> None:
     tokenizer = BertTokenizer(shared("data", "vocab", "bert-base-uncased-vocab.txt"))
     encoding = tokenizer("Café, the naïve", return_offsets_mapping=True)
@@ -209,6 +231,25 @@ def test_longest_first_takes_one_token_at_a_time(first: int, second: int, room: 
     assert lengths_kept(first, second, room, "longest_first") == (one, other)
 
 
+@pytest.mark.parametrize("number", [np.int64, np.array, torch.tensor], ids=["int64", "array", "tensor"])
+def test_numbers_of_other_libraries(build: Build, number: Callable[[int], Any]) -> None:
+    tokenizer = build(model_max_length=number(4), max_input_chars_per_word=number(50))
+    assert type(tokenizer.model_max_length) is type(tokenizer.init_options["max_input_chars_per_word"]) is int
+    assert tokenizer.encode("a b c", truncation=True, max_length=number(4)) == [2, A, B, 3]
+    assert tokenizer.encode("a", padding=True, pad_to_multiple_of=number(4)) == [2, A, 3, 0]
+    assert tokenizer.prepare_for_model([A, B, C], truncation=True, max_length=number(3))["input_ids"] == [2, A, 3]
+
+
+@pytest.mark.parametrize("value", ["4", 4.0, True, [4]], ids=repr)
+def test_what_is_no_number_is_named(build: Build, value: Any) -> None:
+    with pytest.raises(TypeError, match=r"max_length must be an int, not .*\("):
+        build()("a", truncation=True, max_length=value)
+    with pytest.raises(TypeError, match="model_max_length must be an int"):
+        build(model_max_length=value)
+    with pytest.raises(TypeError, match="max_input_chars_per_word must be an int"):
+        build(max_input_chars_per_word=value)
+
+
 def test_windows(tokenizer: BertTokenizer) -> None:
     options: Any = {"truncation": True, "max_length": 5, "stride": 1, "return_overflowing_tokens": True}
     encoding = tokenizer(["a b c d e", "a"], **options)
@@ -318,6 +359,29 @@ def test_decode(tokenizer: BertTokenizer) -> None:
     assert tokenizer.decode(tokenizer.encode("a cool-token b", add_special_tokens=False)) == "a cool-token b"
     with pytest.raises(ValueError, match="batch_decode"):
         tokenizer.decode([[A]])
+
+
+@pytest.mark.parametrize("wrap", [np.array, torch.tensor], ids=["array", "tensor"])
+def test_decode_takes_tensors_and_arrays(tokenizer: BertTokenizer, wrap: Callable[[Any], Any]) -> None:
+    assert tokenizer.batch_decode(wrap([[A, B], [B, C]])) == ["a b", "b c"]
+    assert tokenizer.batch_decode([wrap([A]), wrap([B, C])]) == ["a", "b c"]
+    assert tokenizer.batch_decode(wrap([A, B])) == ["a", "b"]
+    assert tokenizer.decode(wrap([A, B])) == tokenizer.decode([wrap(A), wrap(B)]) == "a b"
+    assert tokenizer.decode(wrap(A)) == tokenizer.convert_ids_to_tokens(wrap(A)) == "a"
+    assert tokenizer.convert_ids_to_tokens(wrap([A, B])) == ["a", "b"]
+    for rows in (wrap([[A], [B]]), [wrap([A, B])]):
+        with pytest.raises(ValueError, match="batch_decode"):
+            tokenizer.decode(rows)
+    for wrong in (wrap([1.0]), wrap(1.0), [wrap(1.0)]):
+        with pytest.raises(TypeError, match="int, not"):
+            tokenizer.decode(wrong)
+
+
+@pytest.mark.parametrize("ids", ["abc", b"abc", None, 1.5, [1.5], ["a"], [None], {"input_ids": [A]}], ids=repr)
+def test_what_is_no_id_is_named(tokenizer: BertTokenizer, ids: Any) -> None:
+    for ask in (tokenizer.decode, tokenizer.convert_ids_to_tokens, lambda ids: tokenizer.batch_decode([ids])):
+        with pytest.raises(TypeError, match=r"must be an int.*not .*\("):
+            ask(ids)
 
 
 def test_model_takes_the_encoding(tokenizer: BertTokenizer) -> None:

@@ -243,6 +243,25 @@ def test_unknown_options_are_refused(vocab_file: Path) -> None:
         BertTokenizer(vocab_file, unk_token="<unk>")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "do_lower_case",
+        "do_basic_tokenize",
+        "tokenize_chinese_chars",
+        "strip_accents",
+        "split_special_tokens",
+        "clean_up_tokenization_spaces",
+    ],
+)
+@pytest.mark.parametrize("value", ["False", 0, []], ids=repr)
+def test_what_is_neither_true_nor_false_is_named(vocab_file: Path, tmp_path: Path, name: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=f"{name} must be True or False, not {value!r}".replace("[]", r"\[\]")):
+        BertTokenizer(vocab_file, **{name: value})
+    with pytest.raises(TypeError, match=name):
+        BertTokenizer.from_pretrained(_folder(tmp_path, vocab_file, **{name: value}))
+
+
 def test_published_names() -> None:
     assert module.VOCAB_FILES_NAMES == {"vocab_file": "vocab.txt"}
     names = set(module.PRETRAINED_VOCAB_FILES_MAP["vocab_file"])

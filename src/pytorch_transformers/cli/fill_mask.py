@@ -27,19 +27,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the likeliest words for each mask, with their probabilities."""
-    from ..models.bert.heads import BertForMaskedLM
-    from ..models.bert.tokenizer import BertTokenizer
+    from ..models.family import family_of
 
     where = device(options.device)
-    tokenizer = BertTokenizer.from_pretrained(options.model, **place(options))
+    family = family_of(options.model, **place(options))
+    model_class = family.load("masked_lm")
+    tokenizer = family.load("tokenizer").from_pretrained(options.model, **place(options))
     if tokenizer.mask_token is None or tokenizer.mask_token_id is None:
         raise ValueError(f"the tokenizer of {options.model} has no mask token")
     if missing := [text for text in options.text if tokenizer.mask_token not in text]:
         raise ValueError(f"no {tokenizer.mask_token} in {missing[0]!r}")
-    model, info = BertForMaskedLM.from_pretrained(
-        options.model, output_loading_info=True, device=where, **place(options)
-    )
-    if new := [key for key in info["missing_keys"] if key.startswith("cls.")]:
+    model, info = model_class.from_pretrained(options.model, output_loading_info=True, device=where, **place(options))
+    if new := [key for key in info["missing_keys"] if not key.startswith(f"{model.base_model_prefix}.")]:
         raise ValueError(f"{options.model} has no trained masked-language head: {', '.join(new)} would be random")
     for text in options.text:
         masks = list(_fill(model, tokenizer, text, options.top_k))

@@ -6,7 +6,7 @@ about as many tokens each, without padding; the results come back in the order o
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..models.base import PreTrainedModel
 from ..models.bert.model import BertModel, Inputs
+from ..models.family import family_of
+from ..nn.values import whole_number
 from .pooling import POOLINGS, Pooling, flat_tokens, pool_tokens
 from .rows import Row, Text, batches_of, rows_of, windows_of
 
@@ -55,7 +58,8 @@ class FeatureExtractor:
     """An encoder and its tokenizer, ready to turn texts into vectors.
 
     Args:
-        model: The encoder. It is put in evaluation mode, and on a CPU its weights are packed (`fuse_for_inference`).
+        model: The encoder, or a model with a head, whose encoder is used. The encoder is put in evaluation mode, and
+            on a CPU its weights are packed (`fuse_for_inference`).
         tokenizer: The tokenizer that belongs to it.
         max_length: Longest input in tokens, special ones included; longer texts are cut. By default what the model has
             positions for.
@@ -65,11 +69,12 @@ class FeatureExtractor:
 
     Raises:
         ValueError: A number is too small, or `max_length` is more than the model has positions for.
+        TypeError: The model is no encoder and has none.
     """
 
     def __init__(
         self,
-        model: BertModel,
+        model: PreTrainedModel,
         tokenizer: "BertTokenizer",
         *,
         max_length: int | None = None,
@@ -77,20 +82,22 @@ class FeatureExtractor:
         batch_size: int | None = None,
         window: int = WINDOW,
     ) -> None:
-        positions = model.config.max_position_embeddings
-        if max_length is not None and not 3 <= max_length <= positions:
-            raise ValueError(f"max_length: {max_length}, must be from 3 to {positions}, the positions of the model")
-        for name, value in (("tokens_per_batch", tokens_per_batch), ("batch_size", batch_size), ("window", window)):
-            if value is not None and value < 1:
-                raise ValueError(f"{name}: {value}, must be at least 1")
-        self.model = model.eval()
-        if model.device.type == "cpu":
-            model.fuse_for_inference()
+        encoder = model.base_model if isinstance(model, PreTrainedModel) else model
+        if not isinstance(encoder, BertModel):
+            raise TypeError(f"model: expected an encoder (BertModel) or a model with one, found {type(model).__name__}")
+        positions = encoder.config.max_position_embeddings
+        if max_length is not None:
+            max_length = whole_number("max_length", max_length)
+            if not 3 <= max_length <= positions:
+                raise ValueError(f"max_length: {max_length}, must be from 3 to {positions}, the positions of the model")
+        self.model = encoder.eval()
+        if encoder.device.type == "cpu":
+            encoder.fuse_for_inference()
         self.tokenizer = tokenizer
         self.max_length = max_length or min(positions, tokenizer.model_max_length)
-        self.tokens_per_batch = tokens_per_batch
-        self.batch_size = batch_size
-        self.window = window
+        self.tokens_per_batch = whole_number("tokens_per_batch", tokens_per_batch, 1)
+        self.batch_size = None if batch_size is None else whole_number("batch_size", batch_size, 1)
+        self.window = whole_number("window", window, 1)
 
     @classmethod
     def from_pretrained(
@@ -110,26 +117,31 @@ class FeatureExtractor:
         Args:
             do_lower_case: Whether to lower-case; by default as saved with the tokenizer.
             **options: Arguments of the constructor.
-        """
-        from ..models.bert.tokenizer import BertTokenizer
 
+        Raises:
+            TypeError: The model is of a family that has no encoder.
+        """
         place: dict[str, Any] = {
             "cache_dir": cache_dir,
             "revision": revision,
             "local_files_only": local_files_only,
         }
         casing: dict[str, Any] = {} if do_lower_case is None else {"do_lower_case": do_lower_case}
-        tokenizer = BertTokenizer.from_pretrained(name_or_path, **place, **casing)
-        model = BertModel.from_pretrained(name_or_path, dtype=dtype, device=device, **place)
+        family = family_of(name_or_path, **place)
+        encoder = family.load("model")
+        if not issubclass(encoder, BertModel):
+            raise TypeError(f"{name_or_path}: vectors need an encoder such as BERT; {family.name} is none")
+        tokenizer = family.load("tokenizer").from_pretrained(name_or_path, **place, **casing)
+        model = encoder.from_pretrained(name_or_path, dtype=dtype, device=device, **place)
         return cls(model, tokenizer, **options)
 
     @overload
     def encode(
         self,
-        texts: Sequence[Text],
+        texts: Iterable[Text],
         *,
         pooling: Literal["cls", "mean", "max"] = "mean",
-        layers: Sequence[int] = (-1,),
+        layers: Iterable[int] = (-1,),
         normalize: bool = False,
         special_tokens: bool = True,
     ) -> Tensor: ...
@@ -137,20 +149,20 @@ class FeatureExtractor:
     @overload
     def encode(
         self,
-        texts: Sequence[Text],
+        texts: Iterable[Text],
         *,
         pooling: Literal["none"],
-        layers: Sequence[int] = (-1,),
+        layers: Iterable[int] = (-1,),
         normalize: bool = False,
         special_tokens: bool = True,
     ) -> list[Tensor]: ...
 
     def encode(
         self,
-        texts: Sequence[Text],
+        texts: Iterable[Text],
         *,
         pooling: Pooling = "mean",
-        layers: Sequence[int] = (-1,),
+        layers: Iterable[int] = (-1,),
         normalize: bool = False,
         special_tokens: bool = True,
     ) -> Tensor | list[Tensor]:
@@ -162,15 +174,16 @@ class FeatureExtractor:
         """
         if isinstance(texts, str):
             raise TypeError("texts: expected a list of texts, found one text; put it in a list")
+        texts, numbers = list(texts), _layer_numbers(layers)  # both are read twice
         for number, text in enumerate(texts):
             if text is None:  # for `stream` it is a pause
                 raise TypeError(f"texts[{number}]: expected a text or a pair of texts, found None")
-        found = self.stream(texts, pooling=pooling, layers=layers, normalize=normalize, special_tokens=special_tokens)
-        vectors = [features.vectors if len(layers) > 1 else features.vectors.squeeze(-2) for features in found]
+        found = self.stream(texts, pooling=pooling, layers=numbers, normalize=normalize, special_tokens=special_tokens)
+        vectors = [features.vectors if len(numbers) > 1 else features.vectors.squeeze(-2) for features in found]
         if pooling == "none":
             return vectors
         size = self.model.config.hidden_size
-        empty = torch.zeros(0, size) if len(layers) == 1 else torch.zeros(0, len(layers), size)
+        empty = torch.zeros(0, size) if len(numbers) == 1 else torch.zeros(0, len(numbers), size)
         return torch.stack(vectors) if vectors else empty
 
     def stream(
@@ -178,7 +191,7 @@ class FeatureExtractor:
         texts: Iterable[Text | None],
         *,
         pooling: Pooling = "mean",
-        layers: Sequence[int] = (-1,),
+        layers: Iterable[int] = (-1,),
         normalize: bool = False,
         special_tokens: bool = True,
     ) -> Iterator[Features]:
@@ -194,7 +207,7 @@ class FeatureExtractor:
 
         Raises:
             ValueError: An option has no such value.
-            TypeError: A text is none; the message says where.
+            TypeError: A text is none, and the message says where; or `layers` is no collection.
         """
         return chain.from_iterable(
             self.stream_windows(
@@ -207,7 +220,7 @@ class FeatureExtractor:
         texts: Iterable[Text | None],
         *,
         pooling: Pooling = "mean",
-        layers: Sequence[int] = (-1,),
+        layers: Iterable[int] = (-1,),
         normalize: bool = False,
         special_tokens: bool = True,
     ) -> Iterator[list[Features]]:
@@ -238,15 +251,16 @@ class FeatureExtractor:
                 digest.update(path.read_bytes())
         return digest.hexdigest()[:16]
 
-    def _depths(self, layers: Sequence[int]) -> list[int]:
+    def _depths(self, layers: Iterable[int]) -> list[int]:
         """How many layers lie below each of those asked for, itself included."""
         L = self.model.config.num_hidden_layers
-        for layer in layers:
+        numbers = _layer_numbers(layers)
+        for layer in numbers:
             if not -L <= layer < L:
                 raise ValueError(f"layers: {layer}, must be from {-L} to {L - 1}: the model has {L} layers")
-        if not layers:
+        if not numbers:
             raise ValueError("layers: name at least one")
-        return [layer % L + 1 for layer in layers]
+        return [layer % L + 1 for layer in numbers]
 
     def _stream_windows(
         self,
@@ -332,6 +346,18 @@ class FeatureExtractor:
             types[real] = torch.tensor([kind for row in batch for kind in row.types or [0] * len(row.ids)])
             types = types.to(device)
         return Inputs(ids.to(device), real.long().to(device), types)
+
+
+def _layer_numbers(layers: Any) -> tuple[int, ...]:
+    """The numbers of the layers, which may come from any collection.
+
+    Raises:
+        TypeError: They are no collection.
+        ValueError: One is no whole number.
+    """
+    if isinstance(layers, str) or not isinstance(layers, Iterable):
+        raise TypeError(f"layers: expected a list of whole numbers such as (-1, -2), found {layers!r}")
+    return tuple(whole_number("layers", layer) for layer in layers)
 
 
 def _features(row: Row, vectors: Tensor) -> Features:

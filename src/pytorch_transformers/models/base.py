@@ -17,6 +17,7 @@ from ..checkpoint.save import save_bin, save_safetensors, save_sharded
 from ..files import SAFE_WEIGHTS_NAME, WEIGHTS_NAME
 from ..hub import locate
 from ..nn.fused import FusableLayer
+from ..nn.values import layers_and_heads, whole_number
 from .config import PretrainedConfig
 from .construction import (
     InitialisesItself,
@@ -130,13 +131,14 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
             The table of word embeddings.
 
         Raises:
-            ValueError: The number is below 1.
+            ValueError: It is no whole number of at least 1.
         """
         old = self.get_input_embeddings()
-        if new_num_tokens is None or new_num_tokens == old.num_embeddings:
+        if new_num_tokens is None:
             return old
-        if new_num_tokens < 1:
-            raise ValueError(f"new_num_tokens: {new_num_tokens}, must be at least 1")
+        new_num_tokens = whole_number("new_num_tokens", new_num_tokens, 1)
+        if new_num_tokens == old.num_embeddings:
+            return old
         new = nn.Embedding(new_num_tokens, old.embedding_dim, device=old.weight.device, dtype=old.weight.dtype)
         kept = min(new_num_tokens, old.num_embeddings)
         with torch.no_grad():
@@ -163,8 +165,9 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
 
         Raises:
             ValueError: There is no such layer or head, or no head would be left in a layer.
+            TypeError: It is no mapping of layers to heads.
         """
-        self.base_model._prune_heads({layer: set(heads) for layer, heads in heads_to_prune.items()})
+        self.base_model._prune_heads(layers_and_heads(heads_to_prune))
 
     def _prune_heads(self, heads_to_prune: Mapping[int, set[int]]) -> None:
         raise NotImplementedError(f"{type(self).__name__} can't prune heads")

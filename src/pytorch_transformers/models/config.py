@@ -3,25 +3,35 @@
 import copy
 import difflib
 import json
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from contextvars import ContextVar
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from ..files import CONFIG_NAME, write_text
 from ..hub import locate
+from ..nn.values import whole_number
+
+logger = logging.getLogger(__name__)
 
 Config = TypeVar("Config", bound="PretrainedConfig")
 
 #: How alike an unknown key and a known one must be to count as a typing error (difflib's ratio, 1.0 is equal).
 _TYPO_LIKENESS: Final = 0.85
+#: Keys that say how many classes there are; `_num_labels` is what transformers 2 and 3 wrote.
+_LABEL_KEYS: Final = frozenset({"num_labels", "_num_labels", "id2label", "label2id"})
+#: Keys of the file that `from_dict` is building from: unknown ones among them are other programs' and no mistake.
+_keys_of_file: ContextVar[Collection[str]] = ContextVar("keys_of_file", default=())
 
 
 class PretrainedConfig:
     """Base of the configurations: fields that every family has, and reading, checking and writing.
 
-    A key that the family doesn't know is kept and written back, because checkpoints carry keys of other programs;
-    a key that nearly equals a known one is an error, because it is a typing error that would change nothing in silence.
+    A key that the family doesn't know is kept and written back, because checkpoints carry keys of other programs; it
+    is readable as an attribute where the class has none of that name. One that a caller gives is mentioned in a
+    warning. A key that nearly equals a known one is an error: a typing error would change nothing in silence.
 
     Args:
         num_labels: Classes of a classification head; 1 makes it a regression. Default 2.
@@ -72,10 +82,34 @@ class PretrainedConfig:
         # JSON has text keys only; layers are numbers here.
         self.pruned_heads = {int(layer): sorted(heads) for layer, heads in (pruned_heads or {}).items()}
         self.finetuning_task = finetuning_task
+        published = others.pop("_num_labels", None)
+        if num_labels is None and id2label is None:
+            num_labels = published
         self._set_labels(num_labels, id2label, label2id)
+        self._refuse_other_family(others.pop("model_type", None))
         self.refuse_typos(others)
-        others.pop("model_type", None)
-        vars(self).update(others)
+        self._foreign = others
+        read = _keys_of_file.get()
+        if unknown := [key for key in others if key not in read]:
+            logger.warning("%s: unknown keys, which change nothing: %s", type(self).__name__, ", ".join(unknown))
+
+    if not TYPE_CHECKING:  # a type checker shall go on to find misspelt fields
+
+        def __getattr__(self, name: str) -> Any:
+            foreign = vars(self).get("_foreign", {})
+            if name in foreign and not name.startswith("__"):  # protocols such as __deepcopy__ are no keys
+                return foreign[name]
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+
+    def _refuse_other_family(self, found: str | None) -> None:
+        """Weights of another family may fit by name and shape, and give wrong numbers."""
+        known = [base.model_type for base in type(self).__mro__ if issubclass(base, PretrainedConfig)]
+        if self.model_type and found not in (None, "", *known):
+            raise ValueError(
+                f"model_type: {found!r}, but {type(self).__name__} is for {self.model_type!r}; use the classes of that "
+                f"family, or, if the model is {self.model_type!r} all the same, "
+                f"config={type(self).__name__}.from_pretrained(..., model_type={self.model_type!r})"
+            )
 
     def _set_labels(
         self,
@@ -83,23 +117,30 @@ class PretrainedConfig:
         id2label: Mapping[int | str, str] | None,
         label2id: Mapping[str, int] | None,
     ) -> None:
-        if id2label is not None:
-            self.id2label = {int(index): label for index, label in id2label.items()}
-            if num_labels not in (None, len(self.id2label)):
-                raise ValueError(f"num_labels: {num_labels}, but id2label names {len(self.id2label)} classes")
-        else:
-            count = 2 if num_labels is None else num_labels
-            if count < 1:
-                raise ValueError(f"num_labels: {count}, must be at least 1")
-            self.id2label = {index: f"LABEL_{index}" for index in range(count)}
-            if label2id is not None:
-                self.id2label = {index: label for label, index in label2id.items()}
-        self.label2id = dict(label2id) if label2id else {label: index for index, label in self.id2label.items()}
+        count = None if num_labels is None else whole_number("num_labels", num_labels, 1)
+        names = None if id2label is None else _class_names("id2label", id2label)
+        inverse = _class_names("label2id", label2id) if label2id else None
+        # Programs that set one of the two leave the other with its default names, which say nothing then.
+        if names and inverse and names != inverse:
+            if _default_names(len(inverse)) == inverse:
+                inverse = None
+            elif _default_names(len(inverse)) == names:
+                names = None
+            else:
+                raise ValueError(f"id2label and label2id contradict each other: {id2label} and {label2id}")
+        found = names or inverse or _default_names(count or 2)
+        if count not in (None, len(found)):
+            table = "id2label" if names else "label2id"
+            raise ValueError(f"num_labels: {count}, but {table} names {len(found)} classes")
+        self.id2label = found
+        self.label2id = {label: index for index, label in found.items()}
 
     def refuse_typos(self, others: Iterable[str]) -> None:
         """Raise `ValueError` for a key that nearly equals a known one, and say which."""
         known = [name for name in vars(self) if not name.startswith("_")] + ["num_labels", *self.aliases]
         for key in others:
+            if key.startswith("_"):  # some program's own note, such as _name_or_path
+                continue
             close = difflib.get_close_matches(key, known, n=1, cutoff=_TYPO_LIKENESS)
             if close and key not in known:
                 raise ValueError(f"{type(self).__name__}: unknown key {key!r}; did you mean {close[0]!r}?")
@@ -121,12 +162,28 @@ class PretrainedConfig:
         Raises:
             ValueError: A value is impossible, or a key looks like a typing error.
         """
-        merged = {**values, **overrides}
-        named = len(merged.get("id2label") or {})
-        if "num_labels" in overrides and "id2label" not in overrides and named != overrides["num_labels"]:
-            merged.pop("id2label", None)  # the names of other classes don't apply
-            merged.pop("label2id", None)
-        return cls(**merged)
+        values, overrides = cls._by_field(values), cls._by_field(overrides)
+        replaced = {key for key in _LABEL_KEYS if overrides.get(key) is not None}
+        same_number = len(values.get("id2label") or ()) == overrides.get("num_labels")
+        if replaced and not (replaced == {"num_labels"} and same_number):
+            # What the file says of other classes doesn't apply.
+            values = {key: value for key, value in values.items() if key not in _LABEL_KEYS}
+        token = _keys_of_file.set(values.keys())
+        try:
+            return cls(**{**values, **overrides})
+        finally:
+            _keys_of_file.reset(token)
+
+    @classmethod
+    def _by_field(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The values with the fields' names in place of their aliases."""
+        named: dict[str, Any] = {}
+        for key, value in values.items():
+            field = cls.aliases.get(key, key)
+            if field in named and named[field] != value:
+                raise ValueError(f"{field} is given twice, also by an alias: {named[field]!r} and {value!r}")
+            named[field] = value
+        return named
 
     @classmethod
     def from_json_file(cls: type[Config], json_file: str | Path, **overrides: Any) -> Config:
@@ -186,8 +243,9 @@ class PretrainedConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """All values, as `config.json` holds them; `from_dict` is the inverse."""
-        values = copy.deepcopy({name: value for name, value in vars(self).items() if not name.startswith("_")})
-        return {"model_type": self.model_type, "num_labels": self.num_labels, **values}
+        own = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        values = copy.deepcopy({**self._foreign, **own})
+        return {**values, "model_type": self.model_type, "num_labels": self.num_labels}
 
     def to_json_string(self) -> str:
         """The values as JSON text, keys in alphabetical order.
@@ -196,8 +254,12 @@ class PretrainedConfig:
             ValueError: A value has no JSON form, such as a function given as `hidden_act`.
         """
         values = self.to_dict()
-        if functions := [key for key, value in values.items() if callable(value)]:
-            raise ValueError(f"{functions[0]}: a function can't be saved; set it to a name first")
+        for key, value in values.items():
+            if not _has_json_form(value):
+                raise ValueError(
+                    f"{key}: {value!r} of type {type(value).__name__} can't be saved as JSON; set it to a name, a "
+                    "number or None first"
+                )
         return json.dumps(values, indent=2, sort_keys=True) + "\n"
 
     def to_json_file(self, json_file_path: str | Path) -> Path:
@@ -207,7 +269,7 @@ class PretrainedConfig:
         return path
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and vars(self) == vars(other)
+        return isinstance(other, PretrainedConfig) and type(self) is type(other) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]  # configurations can change
 
@@ -216,15 +278,33 @@ class PretrainedConfig:
         return f"{type(self).__name__}({values})"
 
 
-def at_least(minimum: float, **values: float) -> None:
-    """Raise `ValueError`, naming the field, unless each value is a number of at least `minimum`."""
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < minimum:
-            raise ValueError(f"{name}: {value!r}, must be a number of at least {minimum}")
+def _has_json_form(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
-def share(**values: float) -> None:
-    """Raise `ValueError`, naming the field, unless each value is a share from 0.0 to 1.0."""
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
-            raise ValueError(f"{name}: {value!r}, must be from 0.0 to 1.0")
+def _default_names(count: int) -> dict[int, str]:
+    return {index: f"LABEL_{index}" for index in range(count)}
+
+
+def _class_names(field: str, table: Any) -> dict[int, str]:
+    """`id2label`, or `label2id` turned round, as number -> name, with the numbers 0, 1, 2, …."""
+    if not isinstance(table, Mapping):
+        form = "number -> name" if field == "id2label" else "name -> number"
+        raise ValueError(f"{field}: expected {form}, found {table!r:.100}")  # noqa: TRY004  # as of any bad value
+    names: dict[int, str] = {}
+    for key, value in table.items():
+        number, name = (key, value) if field == "id2label" else (value, key)
+        if isinstance(number, str) and number.isdecimal():  # JSON has text keys only
+            number = int(number)
+        names[whole_number(f"{field}: number of a class", number, 0)] = str(name)
+    if not names:
+        raise ValueError(f"{field}: names no class; leave it out, or name at least one")
+    if len(names) < len(table) or sorted(names) != list(range(len(names))):
+        raise ValueError(f"{field}: the numbers must be 0 to {len(table) - 1}, each once, found {table}")
+    if len(set(names.values())) < len(names):
+        raise ValueError(f"{field}: each class needs a name of its own, found {table}")
+    return dict(sorted(names.items()))

@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from ..hub import Location, locate
+from ..tokenizers.loading import LIBRARY_FILE, TOKENIZER_CONFIG_FILE
 from . import bert
 from .config import PretrainedConfig
 from .record import Family
@@ -22,7 +23,7 @@ def family_of(name_or_path: str | PathLike[str], **place: Any) -> Family:
 
     A shortcut name says it; otherwise `model_type` in the configuration, or the name that only one family gives its
     configuration file, or, for files without either, a family whose name is a word in the given name. A place without
-    a configuration may still have a vocabulary that says it.
+    a configuration may still have a tokenizer that says it: see `_family_of_tokenizer`.
 
     Args:
         name_or_path: As for `from_pretrained`.
@@ -39,10 +40,11 @@ def family_of(name_or_path: str | PathLike[str], **place: Any) -> Family:
     shortcuts = {key: repository for family in FAMILIES for key, repository in family.repositories.items()}
     location = locate(name, shortcuts=shortcuts, **place)
     chosen = location.chosen
-    named = chosen is not None and chosen.suffix == ".json" and not chosen.name.endswith(".index.json")
+    no_config = (".index.json", LIBRARY_FILE, TOKENIZER_CONFIG_FILE)
+    named = chosen is not None and chosen.suffix == ".json" and not chosen.name.endswith(no_config)
     path = chosen if named else location.first(_CONFIG_FILES)
     if path is None:
-        return _family_of_vocabulary(location)
+        return _family_of_tokenizer(location, name)
     kind = _model_type(path)
     for family in FAMILIES:
         if kind == family.config_class.model_type:
@@ -67,20 +69,41 @@ def family_of_config(config: PretrainedConfig) -> Family:
     raise ValueError(f"config: {type(config).__name__} belongs to none of {', '.join(each.name for each in FAMILIES)}")
 
 
-def _family_of_vocabulary(location: Location) -> Family:
-    for family in FAMILIES:
-        if location.file(family.tokenizer_files[0]) is not None:
-            return family
-    raise OSError(f"{location.description}: no configuration; looked for {', '.join(_CONFIG_FILES)}")
+def _family_of_tokenizer(location: Location, name: str) -> Family:
+    """The family that the files of a tokenizer tell of, where there is no configuration.
+
+    The first of these that leaves one family: the name of the one file that was given; the class of tokenizer that was
+    saved; the vocabulary files that are there.
+    """
+    chosen = location.chosen
+    saved = location.file(TOKENIZER_CONFIG_FILE)
+    kind = "" if saved is None else str(_value(saved, "tokenizer_class")).removesuffix("Fast")
+    for families in (
+        [family for family in FAMILIES if chosen is not None and _is_word_in(family.name, name)],
+        [family for family in FAMILIES if kind and family.classes["tokenizer"].endswith(f":{kind}")],
+        [family for family in FAMILIES if location.file(family.tokenizer_files[0]) is not None],
+    ):
+        if len(families) == 1:
+            return families[0]
+    known = ", ".join(family.name for family in FAMILIES)
+    raise OSError(
+        f"{location.description}: no configuration; looked for {', '.join(_CONFIG_FILES)}. The tokenizer, if there is "
+        f"one, does not say either to which of {known} it belongs; use the class itself"
+    )
 
 
 def _model_type(path: Path) -> str | None:
+    kind: str | None = _value(path, "model_type")
+    return kind
+
+
+def _value(path: Path, key: str) -> Any:
+    """One value of a file; None where it has none."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise OSError(f"{path} is no configuration in JSON: {error}") from error
-    kind: str | None = values.get("model_type") if isinstance(values, dict) else None
-    return kind
+    return values.get(key) if isinstance(values, dict) else None
 
 
 def _is_word_in(word: str, name: str) -> bool:

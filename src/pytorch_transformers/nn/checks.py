@@ -98,12 +98,3 @@ def check_classes(name: str, labels: Any, shape: Sequence[int], classes: int) ->
         raise ValueError(f"{name}: expected class indices (torch.long), found {labels.dtype}")
     if values_readable(labels) and labels.numel() and (high := labels.max().item()) >= classes:
         raise ValueError(f"{name}: found {high}, allowed is 0 to {classes - 1}, or below 0 to ignore")
-
-
-def check_labels(name: str, labels: Tensor, count: int, classes: int) -> None:
-    """As `check_classes`, for labels of any shape."""
-    if recording():
-        return
-    if labels.numel() != count:
-        raise ValueError(f"{name}: expected {count} labels, found {labels.numel()} in shape {list(labels.shape)}")
-    check_classes(name, labels, labels.shape, classes)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from .engine import Piece
-from .options import Call, Side
+from .options import Call
 from .padding import Rows
 from .special import Layout
 from .truncation import Window, cut, windows
@@ -14,11 +14,10 @@ ORIGIN_FIELDS: Final = ("tokens", "words", "sequences")
 
 
 class Recipe(NamedTuple):
-    """How to make rows: the special tokens, the options of the call, the side that is cut."""
+    """How to make rows: the special tokens and the options of the call."""
 
     layout: Layout
     call: Call
-    side: Side
 
     def room(self, *, pair: bool) -> int | None:
         """Computes how many tokens of text a row has room for; None when nothing is to be cut.
@@ -51,26 +50,22 @@ def id_rows(firsts: Rows, seconds: Rows | None, recipe: Recipe) -> dict[str, Row
     Raises:
         ValueError: the texts cannot be cut as asked.
     """
-    layout, call, side = recipe
+    layout, call = recipe
     room = recipe.room(pair=seconds is not None)
     if seconds is None:
         if room is not None:
-            firsts = [ids if len(ids) <= room else ids[_only(len(ids), room, call, side)] for ids in firsts]
+            firsts = [ids if len(ids) <= room else ids[cut(len(ids), None, room, call).first] for ids in firsts]
         before, after = list(layout.before), list(layout.after)
         rows = [before + ids + after for ids in firsts] if before or after else firsts
         return {"input_ids": rows, "token_type_ids": [[0] * len(row) for row in rows]}
     joined: Rows = []
     segments: Rows = []
     for first, second in zip(firsts, seconds, strict=True):
-        window = cut(len(first), len(second), room, call.truncation, side)
+        window = cut(len(first), len(second), room, call)
         first, second = first[window.first], second[window.second]
         joined.append(layout.join(first, second))
         segments.append(layout.segments(len(first), len(second)))
     return {"input_ids": joined, "token_type_ids": segments}
-
-
-def _only(length: int, room: int, call: Call, side: Side) -> slice:
-    return cut(length, None, room, call.truncation, side).first
 
 
 def full_rows(
@@ -109,8 +104,8 @@ def full_rows(
 
 def _windows(first: int, second: int | None, room: int | None, recipe: Recipe) -> list[Window]:
     if recipe.call.return_overflowing_tokens:
-        return windows(first, second, room, recipe.call, recipe.side)
-    return [cut(first, second, room, recipe.call.truncation, recipe.side)]
+        return windows(first, second, room, recipe.call)
+    return [cut(first, second, room, recipe.call)]
 
 
 def _row(

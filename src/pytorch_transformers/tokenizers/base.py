@@ -19,8 +19,9 @@ from .loading import (
     option_names,
     saved_options,
 )
-from .options import Call, Padding, Tensors, Truncation, padding_name, truncation_name
-from .padding import columns_of, to_tensor
+from .options import Padding, Tensors, Truncation
+from .padding import TOKEN_FIELDS, are_token_labels, columns_of, to_tensor
+from .tokens import numbers_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -77,6 +78,13 @@ class PreTrainedTokenizer(TextEncoder):
         return " ".join(tokens)
 
     @classmethod
+    def _read_library_file(cls, path: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Reads `tokenizer.json`: gives what takes the place of the vocabulary files, and the options it holds."""
+        raise ValueError(
+            f"{cls.__name__} does not read {str(path)!r}; it needs {', '.join(cls.vocab_files_names.values())}"
+        )
+
+    @classmethod
     def _published_options(cls, name: str) -> Mapping[str, Any]:
         """Gives the options that belong to a published name; none unless the family says otherwise."""
         return {}
@@ -99,32 +107,39 @@ class PreTrainedTokenizer(TextEncoder):
         """Fills encodings that were made one at a time, so that they make a batch.
 
         Args:
-            encoded_inputs: encodings of one text each, or one encoding with a row for each text. Fields that the
-                tokenizer does not know stay as they are.
+            encoded_inputs: encodings of one text each, or one encoding with a row for each text. Besides the fields of
+                the tokenizer, `labels` are filled, with -100, which the models ignore, if each text has as many of them
+                as ids and they are integers. Other fields stay as they are, be they numbers or lists.
             padding: see `__call__`.
             max_length: see `__call__`.
             pad_to_multiple_of: see `__call__`.
             return_attention_mask: whether to make a mask where there is none; None as models of the family take it.
-            return_tensors: see `__call__`.
+            return_tensors: "pt" or "np". The fields of the tokenizer are int64 then; one number for each text is of
+                shape [batch], and floats stay floats, float32 in torch.
 
         Raises:
-            ValueError: the encodings have different fields or no ids, or rows of different lengths should be a tensor.
+            ValueError: the encodings have different fields or no ids; a field does not fit the ids, or cannot be a
+                tensor. The message names it.
         """
         columns, single = columns_of(encoded_inputs)
-        wanted = "attention_mask" in self.model_input_names if return_attention_mask is None else return_attention_mask
-        if wanted and "attention_mask" not in columns:
-            columns["attention_mask"] = [[1] * len(row) for row in columns["input_ids"]]
-        call = Call(
-            padding=padding_name(padding),
-            truncation="do_not_truncate",
-            max_length=self._resolve_length(max_length, padding_name(padding), "do_not_truncate"),
+        call = self._make_call(
+            padding=padding,
+            max_length=max_length,
             pad_to_multiple_of=pad_to_multiple_of,
+            return_attention_mask=return_attention_mask,
             return_tensors=return_tensors,
         )
-        known = {name: rows for name, rows in columns.items() if name in self._fills()} if call.pads else {}
-        result: dict[str, Any] = columns | (self._pad(known, call) if known else {})
+        ids = columns["input_ids"]
+        if call.return_attention_mask and "attention_mask" not in columns:
+            columns["attention_mask"] = [[1] * len(row) for row in ids]
+        filled = {name: rows for name, rows in columns.items() if name in TOKEN_FIELDS}
+        if "labels" in columns and are_token_labels(columns["labels"], ids):
+            filled["labels"] = columns["labels"]
+        result = columns | (self._pad(filled, call) if call.pads else {})
         if return_tensors:
-            return BatchEncoding({name: to_tensor(name, rows, return_tensors) for name, rows in result.items()})
+            return BatchEncoding(
+                {name: to_tensor(name, rows, return_tensors, ours=name in filled) for name, rows in result.items()}
+            )
         return BatchEncoding({name: rows[0] for name, rows in result.items()} if single else result)
 
     def build_inputs_with_special_tokens(
@@ -225,16 +240,14 @@ class PreTrainedTokenizer(TextEncoder):
         Raises:
             ValueError: the ids cannot be cut or filled as asked, or no token has one of them.
         """
-        call = Call(
-            padding=padding_name(padding),
-            truncation=truncation_name(truncation),
-            max_length=self._resolve_length(max_length, padding_name(padding), truncation_name(truncation)),
+        call = self._make_call(
+            padding=padding,
+            truncation=truncation,
+            max_length=max_length,
             add_special_tokens=add_special_tokens,
             stride=stride,
             pad_to_multiple_of=pad_to_multiple_of,
             return_tensors=return_tensors,
-            return_token_type_ids="token_type_ids" in self.model_input_names,
-            return_attention_mask="attention_mask" in self.model_input_names,
             return_overflowing_tokens=return_overflowing_tokens,
             return_special_tokens_mask=return_special_tokens_mask,
             return_length=return_length,
@@ -263,9 +276,11 @@ class PreTrainedTokenizer(TextEncoder):
                 the tokenizer was built.
 
         Raises:
+            TypeError: what should be an id is no integer.
             ValueError: no token has one of the ids.
         """
-        ids = [token_ids] if isinstance(token_ids, int) else token_ids
+        ids = numbers_of(token_ids)
+        ids = [ids] if isinstance(ids, int) else ids
         tokens = self.convert_ids_to_tokens(ids, skip_special_tokens=skip_special_tokens)
         parts: list[str] = []
         plain: list[str] = []
@@ -293,14 +308,16 @@ class PreTrainedTokenizer(TextEncoder):
         """Turns each row of ids back into text.
 
         Args:
-            sequences: the rows.
+            sequences: the rows, as a list, an array or a tensor.
             skip_special_tokens: see `decode`.
             clean_up_tokenization_spaces: see `decode`.
 
         Raises:
+            TypeError: what should be an id is no integer.
             ValueError: no token has one of the ids.
         """
-        return [self.decode(row, skip_special_tokens, clean_up_tokenization_spaces) for row in sequences]
+        rows: Iterable[Any] = sequences.tolist() if hasattr(sequences, "tolist") else sequences
+        return [self.decode(row, skip_special_tokens, clean_up_tokenization_spaces) for row in rows]
 
     @staticmethod
     def clean_up_tokenization(out_string: str) -> str:
@@ -329,7 +346,7 @@ class PreTrainedTokenizer(TextEncoder):
 
         Args:
             name_or_path: a shortcut name, a repository on the hub, a folder, or the vocabulary file itself where there
-                is only one.
+                is only one. A place without vocabulary files may have the `tokenizer.json` of the tokenizers library.
             cache_dir: where downloads are kept.
             revision: branch, tag or commit of the repository.
             local_files_only: whether to use nothing but the disk.
@@ -349,8 +366,11 @@ class PreTrainedTokenizer(TextEncoder):
             revision=revision,
             local_files_only=local_files_only,
         )
-        files = find_files(location, cls.vocab_files_names)
-        saved = saved_options(location, files.values(), cls.vocab_files_names.values(), option_names(cls))
+        found = find_files(location, cls.vocab_files_names)
+        files, defaults = cls._read_library_file(found) if isinstance(found, Path) else (found, {})
+        # What lies beside a vocabulary with a name of its own may belong to another one.
+        usual = isinstance(found, Path) or {path.name for path in found.values()} == set(cls.vocab_files_names.values())
+        saved = saved_options(location, option_names(cls), defaults) if usual else {}
         if "max_len" in init_overrides:  # the older name must replace a saved value too, not clash with it
             init_overrides["model_max_length"] = init_overrides.pop("max_len")
         options = {**cls._published_options(os.fspath(name_or_path)), **saved, **init_overrides}

@@ -14,6 +14,7 @@ from . import aligned as steps
 from .added import TokenMatcher
 from .aligned import Aligned
 from .characters import CLEAN, CLEAN_AND_SPACE, SPACED_PUNCTUATION, WITHOUT_ACCENTS
+from .options import checked_flag
 
 #: The control characters of ASCII, which are dropped, so that what they stood between grows together.
 _DROPPED: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -62,6 +63,9 @@ class BasicTokenizer:
             punctuation; one that begins or ends in a letter or digit must not touch another letter or digit there.
         tokenize_chinese_chars: whether each CJK ideograph is a word of its own.
         strip_accents: whether accents are dropped; None does as `do_lower_case` says.
+
+    Raises:
+        TypeError: one of the three is neither True nor False.
     """
 
     def __init__(
@@ -72,10 +76,10 @@ class BasicTokenizer:
         *,
         strip_accents: bool | None = None,
     ) -> None:
-        self.do_lower_case = do_lower_case
+        self.do_lower_case = checked_flag("do_lower_case", do_lower_case)
         self.never_split = list(never_split or ())
-        self.tokenize_chinese_chars = tokenize_chinese_chars
-        self.strip_accents = do_lower_case if strip_accents is None else strip_accents
+        self.tokenize_chinese_chars = checked_flag("tokenize_chinese_chars", tokenize_chinese_chars)
+        self.strip_accents = do_lower_case if strip_accents is None else checked_flag("strip_accents", strip_accents)
 
     def tokenize(self, text: str, never_split: Iterable[str] | None = None) -> list[str]:
         """Splits a text into words.

@@ -9,7 +9,7 @@ from .encoding import BatchEncoding, Origins
 from .engine import Piece
 from .inputs import Inputs, Text, sort_inputs
 from .options import Call, CallOptions, Padding, Tensors, Truncation, padding_name, truncation_name
-from .padding import Rows, pad_rows, target_length, to_tensor
+from .padding import IGNORED_LABEL, Rows, pad_rows, target_length, to_tensor
 from .special import Layout
 from .tokens import NO_LIMIT, TokensAndIds
 
@@ -99,26 +99,25 @@ class TextEncoder(TokensAndIds):
             `input_ids`, `token_type_ids`, `attention_mask` and what was asked for.
 
         Raises:
-            TypeError: what should be a text is none; the message says where.
+            TypeError: what should be a text or a number is none; the message says where.
             ValueError: the texts cannot be cut or filled as asked, or rows of different lengths should be a tensor.
         """
-        takes = self.model_input_names
-        call = Call(
-            padding=padding_name(padding),
-            truncation=truncation_name(truncation),
-            max_length=self._resolve_length(max_length, padding_name(padding), truncation_name(truncation)),
+        call = self._make_call(
+            padding=padding,
+            truncation=truncation,
+            max_length=max_length,
             add_special_tokens=add_special_tokens,
             stride=stride,
             is_split_into_words=is_split_into_words,
             pad_to_multiple_of=pad_to_multiple_of,
             return_tensors=return_tensors,
-            return_token_type_ids="token_type_ids" in takes if return_token_type_ids is None else return_token_type_ids,
-            return_attention_mask="attention_mask" in takes if return_attention_mask is None else return_attention_mask,
+            return_token_type_ids=return_token_type_ids,
+            return_attention_mask=return_attention_mask,
             return_overflowing_tokens=return_overflowing_tokens,
             return_special_tokens_mask=return_special_tokens_mask,
             return_offsets_mapping=return_offsets_mapping,
             return_length=return_length,
-            split_special_tokens=self.split_special_tokens if split_special_tokens is None else split_special_tokens,
+            split_special_tokens=split_special_tokens,
         )
         return self._encode(sort_inputs(text, text_pair, words=is_split_into_words), call)
 
@@ -186,6 +185,32 @@ class TextEncoder(TokensAndIds):
         """Gives the ids of texts without special tokens or truncation, at the speed of the engine."""
         return self._pipeline.ids(texts, split_special=self.split_special_tokens)
 
+    def _make_call(
+        self,
+        *,
+        padding: Padding,
+        truncation: Truncation = False,
+        max_length: int | None,
+        return_token_type_ids: bool | None = None,
+        return_attention_mask: bool | None = None,
+        split_special_tokens: bool | None = None,
+        **options: Any,
+    ) -> Call:
+        """Fills in what nobody said, as the tokenizer is now: later changes to it do not concern this call."""
+        takes = self.model_input_names
+        fill, cut = padding_name(padding), truncation_name(truncation)
+        return Call(
+            padding=fill,
+            truncation=cut,
+            max_length=self._resolve_length(max_length, fill, cut),
+            padding_side=self.padding_side,
+            truncation_side=self.truncation_side,
+            return_token_type_ids="token_type_ids" in takes if return_token_type_ids is None else return_token_type_ids,
+            return_attention_mask="attention_mask" in takes if return_attention_mask is None else return_attention_mask,
+            split_special_tokens=self.split_special_tokens if split_special_tokens is None else split_special_tokens,
+            **options,
+        )
+
     def _resolve_length(self, max_length: int | None, padding: str, truncation: str) -> int | None:
         if max_length is None:
             limited = self.model_max_length < NO_LIMIT
@@ -205,16 +230,17 @@ class TextEncoder(TokensAndIds):
                 if inputs.second is None
                 else self._pipeline.ids(cast("list[str]", inputs.second), split_special=split)
             )
-            columns = id_rows(first, second, self._recipe(call))
+            recipe = self._recipe(call)
+            columns = id_rows(first, second, recipe)
             return self._finish(
-                columns, call, inputs.batched, origins=partial(self._origins, inputs, call, self._changes)
+                columns, call, inputs.batched, origins=partial(self._origins, inputs, recipe, self._changes)
             )
         first_pieces, second_pieces = self._all_pieces(inputs, call)
         columns, samples = full_rows(first_pieces, second_pieces, self._recipe(call), self._table.token_of)
         return self._finish(columns, call, inputs.batched, samples)
 
     def _recipe(self, call: Call) -> Recipe:
-        return Recipe(self.special_layout() if call.add_special_tokens else Layout(), call, self.truncation_side)
+        return Recipe(self.special_layout() if call.add_special_tokens else Layout(), call)
 
     def _all_pieces(self, inputs: Inputs, call: Call) -> tuple[list[list[Piece]], list[list[Piece]] | None]:
         second = None if inputs.second is None else self._pieces(inputs.second, call)
@@ -227,8 +253,10 @@ class TextEncoder(TokensAndIds):
         words = iter(self._pipeline.pieces([word for text in texts for word in text], split_special=split))
         return [[piece._replace(word=number) for number in range(len(text)) for piece in next(words)] for text in texts]
 
-    def _origins(self, inputs: Inputs, call: Call, changes: int) -> Origins:
+    def _origins(self, inputs: Inputs, recipe: Recipe, changes: int) -> Origins:
         """Finds out where tokens came from, when somebody asks for it only afterwards.
+
+        The recipe is that of the call, with its sides and special tokens, whatever the tokenizer says by now.
 
         Raises:
             ValueError: the tokenizer would not give the same tokens any more.
@@ -238,9 +266,9 @@ class TextEncoder(TokensAndIds):
                 "tokens were added to the tokenizer since this encoding was made, so it cannot tell any more where its "
                 "tokens came from; ask before, or make it with return_offsets_mapping=True"
             )
-        first, second = self._all_pieces(inputs, call)
-        columns, _ = full_rows(first, second, self._recipe(call), self._table.token_of)
-        return self._take_origins(self._pad(columns, call))
+        first, second = self._all_pieces(inputs, recipe.call)
+        columns, _ = full_rows(first, second, recipe, self._table.token_of)
+        return self._take_origins(self._pad(columns, recipe.call))
 
     def _finish(
         self,
@@ -290,7 +318,7 @@ class TextEncoder(TokensAndIds):
         if length is None:
             return columns
         fills = self._fills()
-        return {name: pad_rows(rows, length, fills[name], self.padding_side) for name, rows in columns.items()}
+        return {name: pad_rows(rows, length, fills[name], call.padding_side) for name, rows in columns.items()}
 
     def _fills(self) -> dict[str, Any]:
         """Gives what each field is filled with.
@@ -310,6 +338,7 @@ class TextEncoder(TokensAndIds):
             "attention_mask": 0,
             "special_tokens_mask": 1,
             "offset_mapping": None,
+            "labels": IGNORED_LABEL,
             "tokens": self.pad_token,
             "words": None,
             "sequences": None,

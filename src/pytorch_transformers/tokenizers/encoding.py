@@ -23,6 +23,9 @@ class BatchEncoding(dict[str, Any]):
     Without tensors a single text has flat lists and a batch a list of rows; with tensors the shape is
     `[batch, length]`.
 
+    `tokens`, `word_ids` and `sequence_ids` answer for the tokenizer as it was when it was called. The answer is worked
+    out at the first question, so a pickled encoding has it only if somebody asked before; it raises an error otherwise.
+
     Args:
         data: the fields.
         origins: where the tokens came from; a function is called when somebody asks for the first time.
@@ -43,6 +46,9 @@ class BatchEncoding(dict[str, Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         # A function that still has to be called holds the tokenizer and its vocabulary; it does not travel.
         return type(self), (dict(self), None if callable(self._origins) else self._origins)
+
+    def __copy__(self) -> "BatchEncoding":
+        return type(self)(dict(self), self._origins)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "BatchEncoding":
         return self.copy()

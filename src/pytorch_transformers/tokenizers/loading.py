@@ -2,7 +2,8 @@
 
 Three files are read, all of them optional: `tokenizer_config.json`, `special_tokens_map.json`, which wins where the two
 differ, and `added_tokens.json`. Other programs write the first with many keys of their own; those are passed over, but
-the tokens they list under `added_tokens_decoder` are read.
+the tokens they list under `added_tokens_decoder` are read. Where the vocabulary files are absent, `tokenizer.json`
+takes their place (`library_file.py`); the other files win over what it says.
 """
 
 import inspect
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 TOKENIZER_CONFIG_FILE: Final = "tokenizer_config.json"
 SPECIAL_TOKENS_MAP_FILE: Final = "special_tokens_map.json"
 ADDED_TOKENS_FILE: Final = "added_tokens.json"
+#: The file of the `tokenizers` library.
+LIBRARY_FILE: Final = "tokenizer.json"
 #: Endings of files that are no vocabulary: the user named the weights, and the vocabulary lies beside them.
 OTHER_ENDINGS: Final = frozenset({".bin", ".safetensors", ".pt", ".pth", ".ckpt", ".npz", ".npy", ".h5", ".index"})
 
@@ -40,38 +43,44 @@ def option_names(tokenizer: type) -> list[str]:
     ]
 
 
-def find_files(location: "Location", names: Mapping[str, str]) -> dict[str, Path]:
+def find_files(location: "Location", names: Mapping[str, str]) -> dict[str, Path] | Path:
     """Finds the vocabulary files of a tokenizer.
 
     Args:
         location: where to look.
         names: argument of the constructor -> name of its file.
 
+    Returns:
+        Argument -> file, or the `tokenizer.json` where it was named, or where one of the files is missing.
+
     Raises:
         OSError: a file is missing; the message has the place and the names that were looked for.
     """
     chosen = location.chosen
+    if chosen is not None and chosen.name == LIBRARY_FILE and chosen.is_file():
+        return chosen
     if chosen is not None and len(names) == 1 and chosen.is_file() and chosen.suffix not in OTHER_ENDINGS | {".json"}:
         return {next(iter(names)): chosen}
     found = {argument: location.file(name) for argument, name in names.items()}
     missing = [names[argument] for argument, path in found.items() if path is None]
-    if missing:
+    if not missing:
+        return {argument: path for argument, path in found.items() if path is not None}
+    library = location.file(LIBRARY_FILE)
+    if library is None:
         raise OSError(
             f"no tokenizer in {location.description}: looked for {', '.join(names.values())}, "
-            f"and {', '.join(missing)} is not there"
+            f"and {', '.join(missing)} is not there; neither is {LIBRARY_FILE}"
         )
-    return {argument: path for argument, path in found.items() if path is not None}
+    return library
 
 
-def saved_options(location: "Location", files: Iterable[Path], names: Iterable[str], known: Iterable[str]) -> Any:
+def saved_options(location: "Location", known: Iterable[str], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Reads the options that were saved with a tokenizer.
 
     Args:
         location: where to look.
-        files: the vocabulary files found.
-        names: the usual names of these files. The options beside a vocabulary with another name may belong to another
-            one, and are not read.
         known: the options that the tokenizer has.
+        defaults: what `tokenizer.json` says, under the names of `tokenizer_config.json`, which wins.
 
     Returns:
         Option -> value, for a constructor.
@@ -79,18 +88,16 @@ def saved_options(location: "Location", files: Iterable[Path], names: Iterable[s
     Raises:
         ValueError: a file cannot be read as what it should be.
     """
-    if {path.name for path in files} != set(names):
-        return {}
     config = read_json(location.file(TOKENIZER_CONFIG_FILE))
     special = read_json(location.file(SPECIAL_TOKENS_MAP_FILE))
-    merged = config | special
+    merged = {**defaults, **config, **special}
     options = {name: merged[name] for name in known if name in merged and name not in ROLES}
     options |= {role: text_of(merged[role], role) for role in ROLES if role in merged}
     more = merged.get("additional_special_tokens") or merged.get("extra_special_tokens") or []
     more = list(more.values()) if isinstance(more, dict) else more
     additional = [text for token in more if (text := text_of(token, "additional_special_tokens"))]
     added = {token: int(number) for token, number in read_json(location.file(ADDED_TOKENS_FILE)).items()}
-    for number, token in _decoder(config).items():
+    for number, token in (_decoder(defaults) | _decoder(config)).items():
         content = str(token["content"])
         added.setdefault(content, number)
         if token.get("special") and content not in additional and content not in options.values():

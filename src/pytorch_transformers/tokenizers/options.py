@@ -1,6 +1,7 @@
 """The options of a call, checked once, and the options that all tokenizers are built with."""
 
 import difflib
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypedDict
@@ -65,13 +66,18 @@ class CallOptions(TypedDict, total=False):
 class Call:
     """The options of one call, with every default filled in; see `PreTrainedTokenizer.__call__`.
 
+    The sides are those of the tokenizer at the time of the call.
+
     Raises:
+        TypeError: a number is none.
         ValueError: a value is none of those that the option can take.
     """
 
     padding: str
     truncation: str
     max_length: int | None
+    padding_side: Side
+    truncation_side: Side
     add_special_tokens: bool = True
     stride: int = 0
     is_split_into_words: bool = False
@@ -89,9 +95,13 @@ class Call:
         check_choice("padding", self.padding, ("longest", "max_length", "do_not_pad"))
         check_choice("truncation", self.truncation, ("longest_first", "only_first", "only_second", "do_not_truncate"))
         check_choice("return_tensors", self.return_tensors, ("pt", "np", None))
-        _check_count("max_length", self.max_length, least=0)
-        _check_count("stride", self.stride, least=0)
-        _check_count("pad_to_multiple_of", self.pad_to_multiple_of, least=1)
+        self._check_count("max_length", self.max_length, least=0)
+        self._check_count("stride", self.stride, least=0)
+        self._check_count("pad_to_multiple_of", self.pad_to_multiple_of, least=1)
+
+    def _check_count(self, name: str, value: int | None, *, least: int) -> None:
+        if value is not None:
+            object.__setattr__(self, name, checked_count(name, value, least=least))  # the class is frozen
 
     @property
     def truncates(self) -> bool:
@@ -144,13 +154,42 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
         raise ValueError(f"{name}={value!r} is none of {', '.join(map(repr, choices))}")
 
 
-def _check_count(name: str, value: object, *, least: int) -> None:
-    if value is None:
-        return
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, not {value}")
+def checked_count(name: str, value: Any, *, least: int) -> int:
+    """Gives a number as an int, be it one of Python's or of NumPy's.
+
+    Args:
+        name: the option.
+        value: its value.
+        least: the least value that it can have.
+
+    Raises:
+        TypeError: it is no integer.
+        ValueError: it is less.
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an int, not {value!r:.60} ({type(value).__name__})") from None
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, not {number}")
+    return number
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    """Gives a value that is True or False; a text such as "False" would count as true, and is refused.
+
+    Args:
+        name: the option.
+        value: its value.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, not {value!r:.60} ({type(value).__name__})")
+    return value
 
 
 def reject_unknown(owner: str, given: Iterable[str], known: Iterable[str]) -> None:

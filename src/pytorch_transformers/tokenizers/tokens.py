@@ -1,12 +1,13 @@
 """The tokens that a tokenizer knows and their ids, and the options that all tokenizers have."""
 
 import logging
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from .engine import Engine, Reference
 from .loading import option_names
-from .options import BaseOptions, EngineName, Side, check_choice, reject_unknown, text_of
+from .options import BaseOptions, EngineName, Side, check_choice, checked_count, checked_flag, reject_unknown, text_of
 from .pipeline import Pipeline
 from .rust import AutoEngine, RustEngine
 from .special import ROLES, RoleId, RoleToken
@@ -42,7 +43,7 @@ class TokensAndIds:
             token -> id, tokens beyond the vocabulary, as saved.
 
     Raises:
-        TypeError: there is no option of that name.
+        TypeError: there is no option of that name, or it has a value of another type.
         ValueError: an option has a value that it cannot have.
     """
 
@@ -87,8 +88,10 @@ class TokensAndIds:
         self.model_max_length = alias if limit is None else limit
         self.padding_side: Side = common.get("padding_side", "right")
         self.truncation_side: Side = common.get("truncation_side", "right")
-        self.split_special_tokens = bool(common.get("split_special_tokens", False))
-        self.clean_up_tokenization_spaces = bool(common.get("clean_up_tokenization_spaces", True))
+        split, clean = common.get("split_special_tokens"), common.get("clean_up_tokenization_spaces")
+        # Other programs save None for what nobody said.
+        self.split_special_tokens = split is not None and checked_flag("split_special_tokens", split)
+        self.clean_up_tokenization_spaces = clean is None or checked_flag("clean_up_tokenization_spaces", clean)
         self._engine_name: EngineName = common.get("engine", "auto")
         check_choice("padding_side", self.padding_side, ("right", "left"))
         check_choice("truncation_side", self.truncation_side, ("right", "left"))
@@ -113,10 +116,10 @@ class TokensAndIds:
 
     @model_max_length.setter
     def model_max_length(self, limit: int | None) -> None:
-        if limit is not None and limit < 1:
-            raise ValueError(f"model_max_length must be at least 1, or None for no limit; not {limit}")
         # Other programs write 1e30 for "no limit".
-        self._limit = NO_LIMIT if limit is None else min(int(limit), NO_LIMIT)
+        number: Any = limit
+        number = int(number) if isinstance(number, float) and number >= NO_LIMIT else number
+        self._limit = NO_LIMIT if number is None else min(checked_count("model_max_length", number, least=1), NO_LIMIT)
 
     @property
     def max_len(self) -> int:
@@ -311,12 +314,14 @@ class TokensAndIds:
             skip_special_tokens: whether to leave out special tokens; has no effect on a single id.
 
         Raises:
+            TypeError: what should be an id is no integer.
             ValueError: no token has the id.
         """
-        if isinstance(ids, int):
-            return self._table.token_of(ids)
+        numbers = numbers_of(ids)
+        if isinstance(numbers, int):
+            return self._table.token_of(numbers)
         skipped = set(self.all_special_ids) if skip_special_tokens else set()
-        return [self._table.token_of(number) for number in _numbers(ids) if number not in skipped]
+        return [self._table.token_of(number) for number in numbers if number not in skipped]
 
     @property
     def init_options(self) -> dict[str, Any]:
@@ -351,11 +356,28 @@ def _texts(values: Iterable[object], name: str) -> list[str]:
     return [text for text in dict.fromkeys(texts) if text]
 
 
-def _numbers(ids: Any) -> list[int]:
-    """Gives ids as a list of int, be they a tensor, an array or a sequence of int."""
-    values = ids.tolist() if hasattr(ids, "tolist") else list(ids)
-    if not isinstance(values, list):
-        values = [values]
-    if any(isinstance(value, list) for value in values):
-        raise ValueError("ids must be one row; use batch_decode for several")
-    return [int(value) for value in values]
+def numbers_of(ids: Any) -> int | list[int]:
+    """Gives an id, or several, as int: a tensor, an array, an integer of either, or a sequence of such.
+
+    Args:
+        ids: the ids.
+
+    Raises:
+        TypeError: something is no integer.
+        ValueError: there is more than one row.
+    """
+    values = ids.tolist() if hasattr(ids, "tolist") else ids
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, (int, Iterable)):
+        raise TypeError(f"ids must be an int or a list of int, not {values!r:.60} ({type(values).__name__})")
+    if isinstance(values, int):
+        return values
+    return [_number(value) for value in values]
+
+
+def _number(value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        if isinstance(value, (list, tuple)) or getattr(value, "ndim", None):
+            raise ValueError("ids must be one row; use batch_decode for several") from None
+        raise TypeError(f"an id must be an int, not {value!r:.60} ({type(value).__name__})") from None

@@ -64,40 +64,40 @@ def kept(length: int, total: int, side: Side) -> slice:
     return slice(0, length) if side == "right" else slice(total - length, total)
 
 
-def cut(first: int, second: int | None, room: int | None, strategy: str, side: Side) -> Window:
+def cut(first: int, second: int | None, room: int | None, call: Call) -> Window:
     """Gives the one window that is kept when the rest is thrown away.
 
     Args:
         first: tokens of the first sequence.
         second: tokens of the second sequence, None when there is none.
         room: how many tokens may be kept together; None keeps all.
-        strategy: see `lengths_kept`.
-        side: which side is cut.
+        call: the options of the call; truncation and its side are read.
 
     Raises:
         ValueError: see `lengths_kept`.
     """
     if room is None:
         return Window(slice(0, first), slice(0, second or 0))
-    keep_first, keep_second = lengths_kept(first, second, room, strategy)
+    keep_first, keep_second = lengths_kept(first, second, room, call.truncation)
+    side = call.truncation_side
     return Window(kept(keep_first, first, side), kept(keep_second, second or 0, side))
 
 
-def windows(first: int, second: int | None, room: int | None, call: Call, side: Side) -> list[Window]:
+def windows(first: int, second: int | None, room: int | None, call: Call) -> list[Window]:
     """Gives windows that hold every token at least once, each overlapping the one before by `call.stride` tokens.
 
     Args:
         first: tokens of the first sequence.
         second: tokens of the second sequence, None when there is none.
         room: how many tokens a window can hold, of both sequences together; None when there is no limit.
-        call: the options of the call; truncation and stride are read.
-        side: "right" begins at the start of the text, "left" at its end, going backwards.
+        call: the options of the call; truncation, its side and stride are read. "right" begins at the start of the
+            text, "left" at its end, going backwards.
 
     Raises:
         ValueError: the strategy is "longest_first" with a pair, or the stride leaves no room to move on.
     """
     if room is None or first + (second or 0) <= room:
-        return [cut(first, second, None, call.truncation, side)]
+        return [cut(first, second, None, call)]
     if second is not None and call.truncation == "longest_first":
         raise ValueError(
             "return_overflowing_tokens over a pair needs truncation='only_first' or 'only_second': with "
@@ -105,11 +105,12 @@ def windows(first: int, second: int | None, room: int | None, call: Call, side: 
         )
     keep_first, keep_second = lengths_kept(first, second, room, call.truncation)
     if second is not None and call.truncation == "only_second":
-        return [Window(slice(0, first), part) for part in _steps(second, keep_second, call.stride, side)]
-    return [Window(part, slice(0, second or 0)) for part in _steps(first, keep_first, call.stride, side)]
+        return [Window(slice(0, first), part) for part in _steps(second, keep_second, call)]
+    return [Window(part, slice(0, second or 0)) for part in _steps(first, keep_first, call)]
 
 
-def _steps(total: int, size: int, stride: int, side: Side) -> Iterator[slice]:
+def _steps(total: int, size: int, call: Call) -> Iterator[slice]:
+    stride, side = call.stride, call.truncation_side
     if stride >= size:
         raise ValueError(f"stride={stride} must be less than the {size} tokens of text a window has room for")
     start = 0

@@ -5,7 +5,9 @@ A line ends at a newline and nowhere else. Published vocabularies hold U+2028, U
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+import operator
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..files import write_text
@@ -33,6 +35,29 @@ def read_tokens(path: str | Path) -> list[str]:
         raise ValueError(f"the vocabulary {str(path)!r} is empty; it should hold one token a line")
     lines = text.removesuffix("\n").split("\n")
     return [line.removesuffix("\r") for line in lines]
+
+
+def tokens_of(vocab: str | os.PathLike[str] | Sequence[str]) -> tuple[list[str], str]:
+    """Gives the tokens of a vocabulary in order of their ids, and what to call it in messages.
+
+    Args:
+        vocab: the path of a vocabulary file, or the tokens themselves.
+
+    Raises:
+        OSError: there is no such file, or it cannot be read.
+        TypeError: it is neither a path nor a sequence of str.
+        ValueError: the file is not UTF-8 text, or there are no tokens.
+    """
+    if isinstance(vocab, (str, os.PathLike)):
+        path = os.fspath(vocab)
+        if not Path(path).is_file():
+            raise OSError(f"there is no vocabulary file {path!r}; from_pretrained(...) takes a folder or a name")
+        return read_tokens(path), f"the vocabulary {path!r}"
+    if not isinstance(vocab, Sequence) or not all(isinstance(token, str) for token in vocab):
+        raise TypeError(f"a vocabulary is the path of a file or a list of str, not {vocab!r:.60}")
+    if not vocab:
+        raise ValueError("the vocabulary is empty")
+    return list(vocab), "the vocabulary"
 
 
 def index_tokens(tokens: Sequence[str], description: str = "the vocabulary") -> dict[str, int]:
@@ -86,3 +111,32 @@ def save_tokens(tokens: Iterable[str], path: str | Path) -> Path:
     path = Path(path)
     write_text(path, "".join(token + "\n" for token in tokens))
     return path
+
+
+class TokensById(Mapping[int, str]):
+    """A list of tokens, looked at as a mapping from id to token. It costs nothing to make.
+
+    Args:
+        tokens: the tokens in order of their ids.
+    """
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self._tokens = tokens
+
+    def __getitem__(self, number: int) -> str:
+        try:
+            place = operator.index(number)
+        except TypeError:
+            raise KeyError(number) from None
+        if not 0 <= place < len(self._tokens):
+            raise KeyError(number)
+        return self._tokens[place]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self._tokens)))
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} tokens)"

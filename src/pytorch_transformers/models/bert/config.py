@@ -2,10 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from ..config import PretrainedConfig, at_least, share
+from ...nn.values import check_activation, real_number, whole_number
+from ..config import PretrainedConfig
+from ..warn import warn_once
 from .pretrained import REPOSITORIES
+
+_VOCAB_SIZE: Final = 30522  # of bert-base-uncased
 
 
 class BertConfig(PretrainedConfig):
@@ -39,7 +43,7 @@ class BertConfig(PretrainedConfig):
 
     def __init__(
         self,
-        vocab_size: int | str | Path = 30522,
+        vocab_size: int | str | Path = _VOCAB_SIZE,
         hidden_size: int = 768,
         num_hidden_layers: int = 12,
         num_attention_heads: int = 12,
@@ -54,46 +58,29 @@ class BertConfig(PretrainedConfig):
         pad_token_id: int | None = 0,
         **others: Any,
     ) -> None:
-        vocab_size = others.pop("vocab_size_or_config_json_file", vocab_size)
-        if isinstance(vocab_size, str | Path):
-            vars(self).update(vars(self.from_json_file(vocab_size, **others)))
+        alias = others.pop("vocab_size_or_config_json_file", vocab_size)
+        if vocab_size not in (alias, _VOCAB_SIZE):
+            raise ValueError(f"vocab_size is given twice, also by an alias: {vocab_size!r} and {alias!r}")
+        if isinstance(alias, str | Path):
+            vars(self).update(vars(self.from_json_file(alias, **others)))
             return
-        self.vocab_size = vocab_size
-        self.hidden_size = hidden_size
-        self.num_hidden_layers = num_hidden_layers
-        self.num_attention_heads = num_attention_heads
-        self.intermediate_size = intermediate_size
+        self.vocab_size = whole_number("vocab_size", alias, 1)
+        self.hidden_size = whole_number("hidden_size", hidden_size, 1)
+        self.num_hidden_layers = whole_number("num_hidden_layers", num_hidden_layers, 0)
+        self.num_attention_heads = whole_number("num_attention_heads", num_attention_heads, 1)
+        self.intermediate_size = whole_number("intermediate_size", intermediate_size, 1)
         self.hidden_act = hidden_act
-        self.hidden_dropout_prob = hidden_dropout_prob
-        self.attention_probs_dropout_prob = attention_probs_dropout_prob
-        self.max_position_embeddings = max_position_embeddings
-        self.type_vocab_size = type_vocab_size
-        self.initializer_range = initializer_range
-        self.layer_norm_eps = layer_norm_eps
-        self.pad_token_id = pad_token_id
+        self.hidden_dropout_prob = real_number("hidden_dropout_prob", hidden_dropout_prob, 0.0, 1.0)
+        self.attention_probs_dropout_prob = real_number(
+            "attention_probs_dropout_prob", attention_probs_dropout_prob, 0.0, 1.0
+        )
+        self.max_position_embeddings = whole_number("max_position_embeddings", max_position_embeddings, 1)
+        self.type_vocab_size = whole_number("type_vocab_size", type_vocab_size, 1)
+        self.initializer_range = real_number("initializer_range", initializer_range, 0.0)
+        self.layer_norm_eps = real_number("layer_norm_eps", layer_norm_eps, 0.0)
+        self.pad_token_id = None if pad_token_id is None else whole_number("pad_token_id", pad_token_id)
         super().__init__(**others)
-        self._check()
-
-    def _check(self) -> None:
-        at_least(
-            1,
-            vocab_size=self.vocab_size,
-            hidden_size=self.hidden_size,
-            num_attention_heads=self.num_attention_heads,
-            intermediate_size=self.intermediate_size,
-            max_position_embeddings=self.max_position_embeddings,
-            type_vocab_size=self.type_vocab_size,
-        )
-        at_least(
-            0,
-            num_hidden_layers=self.num_hidden_layers,
-            initializer_range=self.initializer_range,
-            layer_norm_eps=self.layer_norm_eps,
-        )
-        share(
-            hidden_dropout_prob=self.hidden_dropout_prob,
-            attention_probs_dropout_prob=self.attention_probs_dropout_prob,
-        )
+        check_activation(hidden_act)
         if self.hidden_size % self.num_attention_heads:
             raise ValueError(
                 f"hidden_size: {self.hidden_size} is not a multiple of num_attention_heads, {self.num_attention_heads}"
@@ -102,12 +89,27 @@ class BertConfig(PretrainedConfig):
 
     def _refuse_variants(self) -> None:
         """Switches of later programs that change the model: computing without them would give wrong numbers."""
-        plain = {
+        plain: dict[str, Any] = {
             "position_embedding_type": "absolute",
             "is_decoder": False,
             "add_cross_attention": False,
             "is_encoder_decoder": False,
+            "tie_word_embeddings": True,
+            "problem_type": "regression" if self.num_labels == 1 else "single_label_classification",
         }
+        # What alone depends on some of them; the rest of the model may be used all the same.
+        concerns = {"tie_word_embeddings": "the masked-language head", "problem_type": "the loss of the classifier"}
         for key, value in plain.items():
-            if getattr(self, key, value) != value:
-                raise ValueError(f"{key}: {getattr(self, key)!r} is not the original BERT; only {value!r} is supported")
+            found = getattr(self, key, value)
+            if found not in (value, None):
+                message = f"{key}: {found!r} is not the original BERT; only {value!r} is supported"
+                if key in concerns:
+                    remedy = f"config={type(self).__name__}.from_pretrained(..., {key}=None)"
+                    message += f". Only {concerns[key]} depends on it: to use the rest, pass {remedy}"
+                raise ValueError(message)
+        dropout = getattr(self, "classifier_dropout", None)
+        if dropout not in (None, self.hidden_dropout_prob):
+            warn_once(
+                f"classifier_dropout: {dropout} is not used; in training, classifiers drop hidden_dropout_prob, "
+                f"{self.hidden_dropout_prob}"
+            )

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ...nn.activations import get_activation
-from ...nn.checks import check_labels, check_shape, recording
+from ...nn.checks import check_classes, check_label_shape, check_shape, check_tensor, recording
 from ...nn.layouts import Packed, Padded
 from ...nn.losses import classification_loss, regression_loss, span_loss
 from ..outputs import (
@@ -95,7 +95,9 @@ class BertPreTrainingHeads(nn.Module):
 
 def _none_at_padding(labels: Tensor, attention_mask: Tensor | None) -> bool:
     """Whether no label stands at padding, so that leaving the padding out changes no loss."""
-    if attention_mask is None or labels.shape != attention_mask.shape or recording():
+    if not isinstance(labels, Tensor) or not isinstance(attention_mask, Tensor):  # no mask, or no tensor: refused later
+        return False
+    if labels.shape != attention_mask.shape or recording():
         return False
     return not bool(((labels >= 0) & (attention_mask == 0)).any())
 
@@ -134,10 +136,10 @@ class _WithVocabulary(BertPreTrainedModel):
         if labels is None or output_logits or recording():  # a graph can't depend on how many labels there are
             return layout.restore(hidden), labels
         if isinstance(layout, Packed):
-            check_labels(name, labels, layout.shape[0] * layout.shape[1], self.config.vocab_size)
+            check_classes(name, labels, layout.shape, self.config.vocab_size)
             labels = layout.pack(labels)
         else:
-            check_labels(name, labels, hidden.shape[:2].numel(), self.config.vocab_size)
+            check_classes(name, labels, hidden.shape[:2], self.config.vocab_size)
             hidden, labels = hidden.flatten(0, 1), labels.flatten()
         # At 15 % masked tokens the projection onto the vocabulary is a seventh of the work this way.
         labelled = (labels >= 0).nonzero()[:, 0]
@@ -384,6 +386,15 @@ class BertForMultipleChoice(BertPreTrainedModel):
         Raises:
             ValueError: The inputs aren't [batch, choices, tokens].
         """
+        for name, x in (
+            ("input_ids", input_ids),
+            ("inputs_embeds", inputs_embeds),
+            ("attention_mask", attention_mask),
+            ("token_type_ids", token_type_ids),
+            ("position_ids", position_ids),
+        ):
+            if x is not None:
+                check_tensor(name, x)
         given, axes = (input_ids, 3) if inputs_embeds is None else (inputs_embeds, 4)
         if given is not None and given.ndim != axes:
             name, found = ("input_ids" if inputs_embeds is None else "inputs_embeds"), list(given.shape)
@@ -453,8 +464,10 @@ class BertForTokenClassification(BertPreTrainedModel):
         )
         layout = encoded.layout
         logits = layout.restore(self.classifier(self.dropout(encoded.hidden)))
-        if labels is not None and attention_mask is not None and labels.shape == attention_mask.shape:
-            labels = labels.where(attention_mask.bool(), -1)  # padding carries no label, whatever stands there
+        if labels is not None and attention_mask is not None:
+            check_label_shape("labels", labels, logits.shape[:2])
+            # Padding carries no label, whatever stands there.
+            labels = labels.reshape(attention_mask.shape).where(attention_mask.bool(), -1)
         loss = None if labels is None else classification_loss(logits, labels)
         if isinstance(layout, Padded) and layout.mask is not None and attention_mask is not None:
             logits = logits * attention_mask[..., None].to(logits.dtype)  # the same at padding as when it is left out

@@ -16,7 +16,16 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ...nn.activations import get_activation
-from ...nn.checks import check_indices, check_mask, check_shape, recording, values_readable
+from ...nn.checks import (
+    check_device,
+    check_float_type,
+    check_indices,
+    check_mask,
+    check_shape,
+    check_tensor,
+    recording,
+    values_readable,
+)
 from ...nn.fused import FusableLayer, FusedLayer, can_fuse
 from ...nn.layouts import Layout, Packed, Padded
 from ...nn.masks import additive_key_mask
@@ -453,6 +462,11 @@ class BertModel(BertPreTrainedModel):
         if recording():
             return
         name = "input_ids" if embeds is None else "inputs_embeds"
+        check_tensor(name, given)
+        for other, x in inputs._asdict().items():
+            if x is not None:
+                check_tensor(other, x)
+                check_device(other, x, name, given)
         expected = 2 if embeds is None else 3
         if given.ndim != expected or given.numel() == 0:
             axes = "[batch, tokens]" if embeds is None else "[batch, tokens, hidden]"
@@ -468,6 +482,7 @@ class BertModel(BertPreTrainedModel):
             check_indices("input_ids", ids, words, "is this the tokenizer of the model?")
         if embeds is not None:
             check_shape("inputs_embeds", embeds, (B, T, config.hidden_size), "batch, tokens, hidden size")
+            check_float_type("inputs_embeds", embeds, self.embeddings.LayerNorm.weight.dtype)
         if (types := inputs.token_type_ids) is not None:
             check_shape("token_type_ids", types, (B, T), "batch, tokens")
             check_indices("token_type_ids", types, segments, "if you meant the mask, pass attention_mask=…")

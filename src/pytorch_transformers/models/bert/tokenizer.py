@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ...tokenizers.base import PreTrainedTokenizer
 from ...tokenizers.basic import BasicTokenizer
+from ...tokenizers.library_file import read_wordpiece
+from ...tokenizers.options import checked_count, checked_flag
 from ...tokenizers.reference import WordPieceReference
 from ...tokenizers.special import Layout
-from ...tokenizers.vocab import index_tokens, read_tokens, save_tokens
+from ...tokenizers.vocab import TokensById, index_tokens, save_tokens, tokens_of
 from ...tokenizers.wordpiece import CONTINUATION, WordpieceTokenizer
 from .pretrained import BERT_PRETRAINED_VOCAB_ARCHIVE_MAP, DO_LOWER_CASE, MAX_POSITIONS, REPOSITORIES
 
@@ -44,7 +46,7 @@ class BertTokenizer(PreTrainedTokenizer):
     `[CLS] first [SEP]` is the input of one text, `[CLS] first [SEP] second [SEP]` that of a pair.
 
     Args:
-        vocab_file: the vocabulary, one token a line.
+        vocab_file: the vocabulary, one token a line; or the tokens themselves, in order of their ids.
         do_lower_case: whether to lower-case; must be as the vocabulary was made.
         do_basic_tokenize: whether to clean the text and split it at punctuation; without it words are what stands
             between white space, and nothing is lower-cased.
@@ -64,7 +66,7 @@ class BertTokenizer(PreTrainedTokenizer):
 
     Raises:
         OSError: the vocabulary cannot be read.
-        TypeError: there is no option of that name.
+        TypeError: there is no option of that name, or it has a value of another type.
         ValueError: the vocabulary is no UTF-8 text or lacks the unknown token, or an option has a value that it cannot
             have.
     """
@@ -74,7 +76,7 @@ class BertTokenizer(PreTrainedTokenizer):
 
     def __init__(
         self,
-        vocab_file: str | os.PathLike[str],
+        vocab_file: str | os.PathLike[str] | Sequence[str],
         do_lower_case: bool = True,
         do_basic_tokenize: bool = True,
         never_split: Iterable[str] | None = None,
@@ -91,18 +93,13 @@ class BertTokenizer(PreTrainedTokenizer):
         eos_token: str | None = None,
         **common: "Unpack[CommonOptions]",
     ) -> None:
-        path = os.fspath(vocab_file)
-        if not Path(path).is_file():
-            raise OSError(
-                f"there is no vocabulary file {path!r}; BertTokenizer.from_pretrained(...) takes a folder or a name"
-            )
         if isinstance(never_split, str):
             raise TypeError("never_split must be a list of words, not one string")
         never_split = list(never_split or ())
-        tokens = read_tokens(path)
-        self._vocab = index_tokens(tokens, f"the vocabulary {path!r}")
-        self._do_basic_tokenize = do_basic_tokenize
-        self._max_input_chars_per_word = max_input_chars_per_word
+        tokens, description = tokens_of(vocab_file)
+        self._vocab = index_tokens(tokens, description)
+        self._do_basic_tokenize = checked_flag("do_basic_tokenize", do_basic_tokenize)
+        self._max_input_chars_per_word = checked_count("max_input_chars_per_word", max_input_chars_per_word, least=1)
         self.basic_tokenizer = BasicTokenizer(
             do_lower_case, never_split, tokenize_chinese_chars, strip_accents=strip_accents
         )
@@ -116,7 +113,7 @@ class BertTokenizer(PreTrainedTokenizer):
                 "never_split": never_split,
                 "tokenize_chinese_chars": tokenize_chinese_chars,
                 "strip_accents": strip_accents,
-                "max_input_chars_per_word": max_input_chars_per_word,
+                "max_input_chars_per_word": self._max_input_chars_per_word,
             },
             bos_token=bos_token,
             eos_token=eos_token,
@@ -139,9 +136,9 @@ class BertTokenizer(PreTrainedTokenizer):
         return self._vocab
 
     @property
-    def ids_to_tokens(self) -> dict[int, str]:
+    def ids_to_tokens(self) -> Mapping[int, str]:
         """Id -> token of the vocabulary, without added tokens."""
-        return dict(enumerate(self._table.tokens))
+        return TokensById(self._table.tokens)
 
     def _make_reference(self) -> WordPieceReference:
         unknown = self._table.roles["unk_token"]
@@ -191,6 +188,11 @@ class BertTokenizer(PreTrainedTokenizer):
         path = Path(save_directory)
         path = path / VOCAB_FILES_NAMES["vocab_file"] if path.is_dir() else path
         return (str(save_tokens(self._table.tokens, path)),)
+
+    @classmethod
+    def _read_library_file(cls, path: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        content = read_wordpiece(path, cls.__name__)
+        return {"vocab_file": content.tokens}, content.options
 
     @classmethod
     def _published_options(cls, name: str) -> Mapping[str, Any]:

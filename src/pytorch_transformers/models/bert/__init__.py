@@ -27,6 +27,12 @@ FAMILY: Final = Family(
         "question_answering": "heads:BertForQuestionAnswering",
         "tokenizer": "tokenizer:BertTokenizer",
     },
-    tokenizer_files=("vocab.txt", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    tokenizer_files=(
+        "vocab.txt",
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+        "added_tokens.json",
+        "tokenizer.json",
+    ),
     config_only=("bert_config.json",),
 )

@@ -111,12 +111,9 @@ class FusedLayer:
         self.dtype = query.weight.dtype
         parts = [part for part in layer.modules() if part is not layer]
         self._hooks = [hooks for part in parts for hooks in (part._forward_hooks, part._forward_pre_hooks)]
-        self._children = [
-            (part._modules, name, child) for part in layer.modules() for name, child in part.named_children()
-        ]
-        self._activations = [
-            (vars(part), name, value) for part in parts for name, value in vars(part).items() if value is activation
-        ]
+        children = [(part._modules, name, child) for part in layer.modules() for name, child in part.named_children()]
+        functions = [(vars(part), name, value) for part in parts for name, value in vars(part).items()]
+        self._parts = [*children, *(entry for entry in functions if entry[2] is activation)]
         self._parameters = [
             (linear._parameters, name, parameter, _version(parameter))
             for linear in (query, key, value, output, inner, outer)
@@ -130,7 +127,7 @@ class FusedLayer:
         for parameters, name, parameter, seen in self._parameters:
             if parameters.get(name) is not parameter or (seen is not None and parameter._version != seen):
                 return False
-        for owner, name, part in (*self._children, *self._activations):
+        for owner, name, part in self._parts:
             if owner.get(name) is not part:
                 return False
         return not recording() and not torch.is_autocast_enabled("cpu")

@@ -55,8 +55,8 @@ def id_rows(firsts: Rows, seconds: Rows | None, recipe: Recipe) -> dict[str, Row
     if seconds is None:
         if room is not None:
             firsts = [ids if len(ids) <= room else ids[cut(len(ids), None, room, call).first] for ids in firsts]
-        before, after = list(layout.before), list(layout.after)
-        rows = [before + ids + after for ids in firsts] if before or after else firsts
+        before, after = layout.before, layout.after
+        rows = [[*before, *ids, *after] for ids in firsts] if before or after else firsts
         return {"input_ids": rows, "token_type_ids": [[0] * len(row) for row in rows]}
     joined: Rows = []
     segments: Rows = []

@@ -90,3 +90,7 @@ class Reference(Engine, Protocol):
     @property
     def settings(self) -> tuple[object, ...]:
         """All that decides how characters are treated: references with equal settings treat them alike."""
+
+    @property
+    def rules(self) -> tuple[object, ...]:
+        """All that decides which ids a text has, beside the vocabulary: what was made by other rules is out of date."""

@@ -1,8 +1,8 @@
 """The readable engine of BERT: `BasicTokenizer`, `WordpieceTokenizer` and a look-up."""
 
 import unicodedata
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from .aligned import Aligned, unchanged
@@ -10,30 +10,52 @@ from .basic import BasicTokenizer, words_in
 from .engine import Piece
 from .wordpiece import CONTINUATION, WordpieceTokenizer
 
-#: How many different words the ids are remembered of; text repeats its words, and an entry takes about 200 bytes.
-REMEMBERED_WORDS: Final = 50_000
+#: How many chunks the ids are remembered of, and how many words; text repeats itself. An entry takes about 200 bytes.
+REMEMBERED: Final = 50_000
+#: Longest chunk that is remembered, in characters: a longer one, such as a line of Chinese, hardly ever comes again.
+LONGEST_CHUNK: Final = 32
+#: Longest word that is remembered, in characters; by default longer ones are unknown as a whole.
+LONGEST_WORD: Final = 100
+
+Ids = tuple[int, ...]
 
 
-class _WordIds(dict[str, list[int]]):
-    """Word -> ids of its pieces, cut when it is first asked for."""
+class _Remembered(dict[str, Ids]):
+    """Text -> ids, found out when they are first asked for. Threads may share it: at worst two find out the same.
 
-    def __init__(self, vocab: Mapping[str, int], wordpiece: WordpieceTokenizer) -> None:
+    Args:
+        find: what finds the ids of a text.
+        longest: longest text in characters that is remembered.
+    """
+
+    def __init__(self, find: Callable[[str], Ids], longest: int) -> None:
         super().__init__()
-        self._vocab = vocab
-        self._wordpiece = wordpiece
+        self._find = find
+        self._longest = longest
 
-    def __missing__(self, word: str) -> list[int]:
-        ids = [self._vocab[token] for token, _, _ in self._wordpiece.pieces(word)]
-        if len(self) < REMEMBERED_WORDS and len(word) <= self._wordpiece.max_input_chars_per_word:
-            self[word] = ids
+    def __missing__(self, text: str) -> Ids:
+        ids = self._find(text)
+        if len(self) < REMEMBERED and len(text) <= self._longest:
+            self[text] = ids
         return ids
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._vocab, self._wordpiece)
+
+def _ids_of_word(vocab: Mapping[str, int], wordpiece: WordpieceTokenizer, word: str) -> Ids:
+    return tuple([vocab[token] for token, _, _ in wordpiece.pieces(word)])
+
+
+def _ids_of_chunk(split: Callable[[str], list[str]], word_ids: _Remembered, chunk: str) -> Ids:
+    ids: list[int] = []
+    for word in split(chunk):
+        ids += word_ids[word]
+    return tuple(ids)
 
 
 class WordPieceReference:
     """Words, then word pieces, then ids, in plain Python.
+
+    Nothing that is done to a text looks across a space, so a text has the ids of its chunks, the parts between spaces,
+    in a row. They are remembered, and most chunks cost one look-up.
 
     Args:
         vocab: token -> id.
@@ -45,7 +67,11 @@ class WordPieceReference:
         self.vocab = vocab
         self.wordpiece = wordpiece
         self.basic = basic
-        self._word_ids = _WordIds(vocab, wordpiece)
+        self._memory = self.rules, self._new_memory()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What is remembered does not travel: it is soon found out again.
+        return type(self), (self.vocab, self.wordpiece, self.basic)
 
     def normalize(self, text: str) -> str:
         """Gives the text as the words will be cut from it.
@@ -69,11 +95,26 @@ class WordPieceReference:
         Args:
             texts: plain texts.
         """
-        return [self._ids_of(text) for text in texts]
+        ids_of = self._chunk_ids().__getitem__
+        rows: list[list[int]] = []
+        for text in texts:
+            row: list[int] = []
+            # Not `split()`, which also splits at control characters, such as the form feed, that are to be dropped.
+            for ids in map(ids_of, text.split(" ")):
+                row.extend(ids)
+            rows.append(row)
+        return rows
 
-    def _ids_of(self, text: str) -> list[int]:
-        words = self.basic.split(text) if self.basic else text.split()
-        return list(chain.from_iterable(map(self._word_ids.__getitem__, words)))
+    def _chunk_ids(self) -> _Remembered:
+        rules, memory = self.rules, self._memory
+        if memory[0] != rules:
+            self._memory = memory = rules, self._new_memory()
+        return memory[1]
+
+    def _new_memory(self) -> _Remembered:
+        split = self.basic.split if self.basic else str.split
+        word_ids = _Remembered(partial(_ids_of_word, self.vocab, self.wordpiece), LONGEST_WORD)
+        return _Remembered(partial(_ids_of_chunk, split, word_ids), LONGEST_CHUNK)
 
     def pieces(self, texts: Sequence[str]) -> list[list[Piece]]:
         """Gives the tokens of each text with their ids, spans and words.
@@ -120,6 +161,11 @@ class WordPieceReference:
             return ("whitespace",)
         basic = self.basic
         return ("basic", basic.do_lower_case, basic.strip_accents, basic.tokenize_chinese_chars)
+
+    @property
+    def rules(self) -> tuple[object, ...]:
+        """The settings and the options of word pieces; all are attributes that anybody may change at any time."""
+        return (*self.settings, self.wordpiece.unk_token, self.wordpiece.max_input_chars_per_word)
 
     def always_ours(self, char: str) -> bool:
         """Tells which characters depend on their neighbours, so that a trial of one alone proves nothing.

@@ -50,19 +50,15 @@ class WordpieceTokenizer:
         if length > self.max_input_chars_per_word:
             return unknown
         found: list[tuple[str, int, int]] = []
+        prefix = ""
         start = 0
         while start < length:
-            piece = self._longest(word, start)
-            if piece is None:
-                return unknown
-            found.append(piece)
-            start = piece[2]
+            end = length
+            while (token := prefix + word[start:end]) not in self.vocab:
+                end -= 1
+                if end == start:
+                    return unknown
+            found.append((token, start, end))
+            prefix = CONTINUATION
+            start = end
         return found
-
-    def _longest(self, word: str, start: int) -> tuple[str, int, int] | None:
-        prefix = CONTINUATION if start else ""
-        for end in range(len(word), start, -1):
-            token = prefix + word[start:end]
-            if token in self.vocab:
-                return token, start, end
-        return None

@@ -13,7 +13,7 @@ from models.compare import assert_same
 from models.reference import ACTIVATIONS as FORMULAS
 from models.reference import cross_entropy, softmax
 from pytorch_transformers.nn.activations import ACTIVATIONS, get_activation
-from pytorch_transformers.nn.attention import attend, merge_heads, split_heads
+from pytorch_transformers.nn.attention import attend, merge_heads
 from pytorch_transformers.nn.fused import FusedLinear, can_fuse
 from pytorch_transformers.nn.layouts import Packed, Padded
 from pytorch_transformers.nn.losses import classification_loss, regression_loss, span_loss
@@ -44,12 +44,11 @@ def test_unknown_activation_lists_the_known() -> None:
     assert get_activation(torch.sin) is torch.sin
 
 
-def test_heads_are_split_and_merged() -> None:
-    x = noise(2, 7, 15)
-    heads = split_heads(x, 5)
-    assert heads.shape == (2, 5, 7, 3)
-    assert torch.equal(heads[1, 2, 4], x[1, 4, 6:9])
-    assert torch.equal(merge_heads(heads), x)
+def test_heads_are_merged() -> None:
+    heads = noise(2, 5, 7, 3)
+    merged = merge_heads(heads)
+    assert merged.shape == (2, 7, 15)
+    assert torch.equal(merged[1, 4, 6:9], heads[1, 2, 4])
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -108,23 +107,23 @@ def test_packing_can_be_undone(mask: Tensor) -> None:
 @FEW
 @given(mask=marks())
 def test_packed_attention_is_padded_attention(mask: Tensor) -> None:
-    query, key, value = (noise(*mask.shape, 15, seed=seed) for seed in (1, 2, 3))
+    query, key, value = (noise(*mask.shape, 5, 3, seed=seed) for seed in (1, 2, 3))
     layout = Packed.from_mask(mask)
     head_mask = torch.tensor([1.0, 0.0, 0.5, 1.0, 2.0])
     padded = Padded(additive_key_mask(mask, torch.float32))
     q, k, v = layout.pack(query), layout.pack(key), layout.pack(value)
     real = mask.bool()
     for silenced in (None, head_mask):
-        expected, _ = padded.attend(query, key, value, 5, head_mask=silenced)
-        context, _ = layout.attend(q, k, v, 5, head_mask=silenced)
+        expected, _ = padded.attend(query, key, value, head_mask=silenced)
+        context, _ = layout.attend(q, k, v, head_mask=silenced)
         assert_same(layout.restore(context)[real], expected[real], "all queries")
-        one_call = layout._attend_padded(q, k, v, 5, 0.0, silenced)
+        one_call = layout._attend_padded(q, k, v, 0.0, silenced)
         assert_same(layout.restore(one_call)[real], expected[real], "as on an accelerator")
-        firsts, _ = layout.attend(layout.first(q), k, v, 5, head_mask=silenced)
+        firsts, _ = layout.attend(layout.first(q), k, v, head_mask=silenced)
         first_places = mask.argmax(dim=1)
         wanted = expected[torch.arange(len(mask)), first_places]
         assert_same(layout.first_in_batch_order(firsts), wanted, "first queries")
-        one_call = layout._attend_padded(layout.first(q), k, v, 5, 0.0, silenced)
+        one_call = layout._attend_padded(layout.first(q), k, v, 0.0, silenced)
         assert_same(layout.first_in_batch_order(one_call), wanted, "first queries, as on an accelerator")
 
 
@@ -137,14 +136,15 @@ def test_packed_attention_of_any_lengths(lengths: list[int], grad: bool, joined:
     layout = Packed.from_mask(mask)
     whole = layout.pack(noise(len(lengths), longest, 36))
     # As a joined projection gives them, columns of one matrix; or three of their own.
-    q, k, v = whole.chunk(3, dim=-1) if joined else (x.contiguous() for x in whole.chunk(3, dim=-1))
+    views = whole.unflatten(-1, (3, 3, 4)).unbind(-3)  # [N, A, D] each
+    q, k, v = views if joined else (x.contiguous() for x in views)
     with torch.set_grad_enabled(grad):
-        context, _ = layout.attend(q, k, v, 3)
-        firsts, _ = layout.attend(layout.first(q), k, v, 3)
+        context, _ = layout.attend(q, k, v)
+        firsts, _ = layout.attend(layout.first(q), k, v)
     alone = []
     sizes = [length for count, length in layout.runs for _ in range(count)]
     for a, b, c in zip(q.split(sizes), k.split(sizes), v.split(sizes), strict=True):
-        one, _ = Padded(None).attend(a[None], b[None], c[None], 3)
+        one, _ = Padded(None).attend(a[None], b[None], c[None])
         alone.append(one[0])
     assert_same(context, torch.cat(alone), "each sequence for itself")
     assert_same(firsts, torch.stack([one[0] for one in alone]), "its first token")

@@ -57,7 +57,7 @@ class PretrainedConfig:
     #: Shortcut name -> repository, for `from_pretrained`.
     repositories: ClassVar[Mapping[str, str]] = {}
     #: What the file may be called, the first that exists is read.
-    filenames: ClassVar[tuple[str, ...]] = (CONFIG_NAME, "bert_config.json")
+    filenames: ClassVar[tuple[str, ...]] = (CONFIG_NAME,)
 
     def __init__(
         self,
@@ -100,6 +100,26 @@ class PretrainedConfig:
             if name in foreign and not name.startswith("__"):  # protocols such as __deepcopy__ are no keys
                 return foreign[name]
             raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+
+    def _size_or_file(self, vocab_size: Any, default: int, others: dict[str, Any]) -> int | None:
+        """The size of the vocabulary; None if its place held the path of a configuration, which was read instead.
+
+        Args:
+            vocab_size: What the first argument was.
+            default: Its default.
+            others: The remaining arguments; the published alias of the first is taken out.
+
+        Raises:
+            ValueError: The size was given twice, or is no whole number of at least 1.
+            OSError: The file can't be read.
+        """
+        words = others.pop("vocab_size_or_config_json_file", vocab_size)
+        if vocab_size not in (words, default):
+            raise ValueError(f"vocab_size is given twice, also by an alias: {vocab_size!r} and {words!r}")
+        if not isinstance(words, str | Path):
+            return whole_number("vocab_size", words, 1)
+        vars(self).update(vars(self.from_json_file(words, **others)))
+        return None
 
     def _refuse_other_family(self, found: str | None) -> None:
         """Weights of another family may fit by name and shape, and give wrong numbers."""

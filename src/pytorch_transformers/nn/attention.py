@@ -4,10 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-
-def split_heads(x: Tensor, heads: int) -> Tensor:
-    """[B, T, A * D] -> [B, A, T, D], without a copy."""
-    return x.view(*x.shape[:-1], heads, -1).transpose(1, 2)
+from .masks import causal_mask
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -21,6 +18,7 @@ def attend(
     value: Tensor,
     *,
     mask: Tensor | None = None,
+    causal: bool = False,
     dropout: float = 0.0,
     head_mask: Tensor | None = None,
     need_probs: bool = False,
@@ -32,6 +30,7 @@ def attend(
         key: [B, A, Tk, D].
         value: [B, A, Tk, D].
         mask: Added to the scores, broadcastable to [B, A, Tq, Tk].
+        causal: Whether each query sees the keys up to its own place only; then Tq is Tk.
         dropout: Share of probabilities set to 0; pass 0.0 outside training.
         head_mask: [A], multiplies the probabilities of each head.
         need_probs: Whether to return the probabilities as well, after dropout and `head_mask`.
@@ -40,10 +39,13 @@ def attend(
         The context [B, A, Tq, D], and the probabilities [B, A, Tq, Tk] or None.
     """
     if head_mask is None and not need_probs:
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout), None
+        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=causal)
+        return mixed, None
     scores = (query @ key.transpose(-1, -2)) * query.shape[-1] ** -0.5  # [B, A, Tq, Tk]
     if mask is not None:
         scores = scores + mask
+    if causal:
+        scores = scores + causal_mask(query.shape[2], key.shape[2], scores)
     probs = F.dropout(torch.softmax(scores, dim=-1), dropout, training=dropout > 0)
     if head_mask is not None:
         probs = probs * head_mask[:, None, None]

@@ -8,6 +8,7 @@ The calls are operators that torch registers for its own compiler (`torch.ops.mk
 that knows of them is in this file; where they are missing, `can_fuse` says so and the layer's own forward runs.
 """
 
+import operator
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +31,8 @@ _ONEDNN_NAMES: Final[Mapping[Activation, tuple[str, str]]] = {
     F.tanh: ("tanh", "none"),
 }
 _DTYPES: Final = (torch.float32, torch.bfloat16)
+#: Tensor -> how often it was changed in place.
+_VERSION: Final = operator.attrgetter("_version")
 
 
 def can_fuse(linear: nn.Module) -> bool:
@@ -47,6 +50,14 @@ def can_fuse(linear: nn.Module) -> bool:
     return weight.dtype == torch.float32 or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
+def serves(hidden: Tensor) -> bool:
+    """Whether packed weights may compute with these states now: on the CPU, no gradient, graph or cast is asked for.
+
+    The answer holds for all layers of a forward; asking it in each of them would cost 2 % of a short sentence's time.
+    """
+    return not (recording() or torch.is_grad_enabled() or torch.is_autocast_enabled("cpu")) and hidden.is_cpu
+
+
 class FusedLinear:
     """The packed copy of one linear layer, or of several with the same input, joined side by side."""
 
@@ -54,20 +65,20 @@ class FusedLinear:
         weight = torch.cat([layer.weight.detach() for layer in layers])
         self.weight = torch.ops.mkldnn._reorder_linear_weight(weight, None)
         self.bias = torch.cat([layer.bias.detach() for layer in layers])
+        self.product = torch.ops.mkldnn._linear_pointwise.default
+        self.product_plus = torch.ops.mkldnn._linear_pointwise.binary
         self.operation, self.algorithm = _ONEDNN_NAMES.get(activation, ("none", "none")) if activation else ("none", "")
         #: An activation that oneDNN doesn't know, as a second step.
         self.then = activation if activation not in _ONEDNN_NAMES else None
 
     def __call__(self, x: Tensor) -> Tensor:
         """[..., in] -> [..., out]: activation(x W^T + b)."""
-        out: Tensor = torch.ops.mkldnn._linear_pointwise.default(
-            x, self.weight, self.bias, self.operation, [], self.algorithm
-        )
+        out: Tensor = self.product(x, self.weight, self.bias, self.operation, [], self.algorithm)
         return out if self.then is None else self.then(out)
 
     def plus(self, x: Tensor, residual: Tensor) -> Tensor:
         """[..., in], [..., out] -> [..., out]: x W^T + b + residual."""
-        out: Tensor = torch.ops.mkldnn._linear_pointwise.binary(x, residual, self.weight, self.bias, "add")
+        out: Tensor = self.product_plus(x, residual, self.weight, self.bias, "add")
         return out
 
 
@@ -110,36 +121,44 @@ class FusedLayer:
         self.heads = heads
         self.dtype = query.weight.dtype
         parts = [part for part in layer.modules() if part is not layer]
+        linears = (query, key, value, output, inner, outer)
         self._hooks = [hooks for part in parts for hooks in (part._forward_hooks, part._forward_pre_hooks)]
         children = [(part._modules, name, child) for part in layer.modules() for name, child in part.named_children()]
         functions = [(vars(part), name, value) for part in parts for name, value in vars(part).items()]
-        self._parts = [*children, *(entry for entry in functions if entry[2] is activation)]
-        self._parameters = [
-            (linear._parameters, name, parameter, _version(parameter))
-            for linear in (query, key, value, output, inner, outer)
-            for name, parameter in linear.named_parameters(recurse=False)
+        held: list[tuple[dict[str, Any], str, Any]] = [
+            *children,
+            *(entry for entry in functions if entry[2] is activation),
+            *(
+                (part._parameters, name, parameter)
+                for part in (*linears, norm, last_norm)
+                for name, parameter in part._parameters.items()
+            ),
         ]
+        #: What must not be replaced: the dict that holds it, its name there, and what it is.
+        self._holders, self._names, self._held = zip(*held, strict=True)
+        weights = [weight for part in linears for weight in part.parameters(recurse=False)]
+        #: What was copied must not change in place either; tensors made in inference mode don't count their changes.
+        self._copied = [weight for weight in weights if not weight.is_inference()]
+        self._versions = list(map(_VERSION, self._copied))
 
     def usable(self, hidden: Tensor) -> bool:
-        """Whether it may stand in for the layer now: no gradient, graph or hook needs its steps, nothing changed."""
-        if torch.is_grad_enabled() or hidden.dtype != self.dtype or hidden.device.type != "cpu" or any(self._hooks):
-            return False
-        for parameters, name, parameter, seen in self._parameters:
-            if parameters.get(name) is not parameter or (seen is not None and parameter._version != seen):
-                return False
-        for owner, name, part in self._parts:
-            if owner.get(name) is not part:
-                return False
-        return not recording() and not torch.is_autocast_enabled("cpu")
+        """Whether it may stand in for the layer where `serves` says yes: no hook sees its steps, nothing changed."""
+        # `map` and not a loop: for a single sentence these fifty comparisons are felt.
+        return (
+            hidden.dtype == self.dtype
+            and not any(self._hooks)
+            and all(map(operator.is_, map(dict.get, self._holders, self._names), self._held))
+            and list(map(_VERSION, self._copied)) == self._versions
+        )
 
     def __call__(
         self, hidden: Tensor, layout: Layout, head_mask: Tensor | None, need_probs: bool, first_only: bool
     ) -> tuple[Tensor, Tensor | None]:
         """Compute the layer without dropout: states [..., H] of any layout, and the probabilities or None."""
-        query, key, value = self.qkv(hidden).chunk(3, dim=-1)
+        query, key, value = self.qkv(hidden).unflatten(-1, (3, self.heads, -1)).unbind(-3)  # [..., A, D] each
         if first_only:
             query, hidden = layout.first(query), layout.first(hidden)
-        context, probs = layout.attend(query, key, value, self.heads, head_mask=head_mask, need_probs=need_probs)
+        context, probs = layout.attend(query, key, value, head_mask=head_mask, need_probs=need_probs)
         attended = _normalised(self.norm, self.output.plus(context, hidden))
         return _normalised(self.last_norm, self.outer.plus(self.inner(attended), attended)), probs
 
@@ -170,9 +189,5 @@ class FusableLayer(nn.Module):
 
 def _normalised(norm: nn.LayerNorm, x: Tensor) -> Tensor:
     """What `norm(x)` computes, without the cost of calling a module, which a single sentence feels."""
-    return torch.layer_norm(x, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
-
-
-def _version(parameter: Tensor) -> int | None:
-    """How often a tensor was changed in place; tensors made in inference mode don't count it."""
-    return None if parameter.is_inference() else parameter._version
+    parameters = norm._parameters  # `norm.weight` takes a search, see nn.Module.__getattr__
+    return torch.layer_norm(x, norm.normalized_shape, parameters["weight"], parameters["bias"], norm.eps)

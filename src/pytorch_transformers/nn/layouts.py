@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .attention import attend, merge_heads, split_heads
+from .attention import attend, merge_heads
 from .masks import additive_key_mask
 
 _KEYS_AT_A_TIME: Final = 16
@@ -31,14 +31,17 @@ class Padded:
         query: Tensor,
         key: Tensor,
         value: Tensor,
-        heads: int,
         *,
         dropout: float = 0.0,
         head_mask: Tensor | None = None,
         need_probs: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attention of [B, Tq, H] over [B, T, H]; returns [B, Tq, H] and, on request, probabilities [B, A, Tq, T]."""
-        q, k, v = (split_heads(x, heads) for x in (query, key, value))
+        """Attention of [B, Tq, A, D] over [B, T, A, D].
+
+        Returns:
+            [B, Tq, A * D] and, on request, the probabilities [B, A, Tq, T].
+        """
+        q, k, v = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)  # [B, A, T, D]
         context, probs = attend(q, k, v, mask=self.mask, dropout=dropout, head_mask=head_mask, need_probs=need_probs)
         return merge_heads(context), probs
 
@@ -64,31 +67,31 @@ def _attend_run(query: Tensor, key: Tensor, value: Tensor, start: int, length: i
 
     Args:
         query: [count, A, Tq, D].
-        key: [N, A * D], all sequences of the batch; likewise `value`.
+        key: [N, A, D], all sequences of the batch; likewise `value`.
         start: Row of the first token of the run.
         length: Tokens of each sequence.
 
     Yields:
         Contexts of the next sequences, [some, A, Tq, D].
     """
-    count, heads = query.shape[:2]
+    count = query.shape[0]
     wide = -(-length // _KEYS_AT_A_TIME) * _KEYS_AT_A_TIME
     helped = wide > length and length <= _LONGEST_WIDENED
     widened = min(count, max(0, (key.shape[0] - start - wide) // length + 1)) if helped else 0
     if widened:
         hidden = query.new_zeros(wide)
         hidden[length:] = float("-inf")
-        k, v = (_windows(x, start, widened, length, wide, heads) for x in (key, value))
+        k, v = (_windows(x, start, widened, length, wide) for x in (key, value))
         yield F.scaled_dot_product_attention(query[:widened], k, v, attn_mask=hidden.view(1, 1, 1, wide))
     if widened < count:
-        k, v = (_windows(x, start + widened * length, count - widened, length, length, heads) for x in (key, value))
+        k, v = (_windows(x, start + widened * length, count - widened, length, length) for x in (key, value))
         yield F.scaled_dot_product_attention(query[widened:], k, v)
 
 
-def _windows(x: Tensor, start: int, count: int, step: int, width: int, heads: int) -> Tensor:
-    """Views [count, A, width, D] of [N, A * D]: windows of `width` rows, the next one `step` rows after the last."""
-    row, D = x.stride(0), x.shape[-1] // heads
-    return x.as_strided((count, heads, width, D), (step * row, D, row, 1), x.storage_offset() + start * row)
+def _windows(x: Tensor, start: int, count: int, step: int, width: int) -> Tensor:
+    """Views [count, A, width, D] of [N, A, D]: windows of `width` rows, the next one `step` rows after the last."""
+    (_, A, D), (row, head, place) = x.shape, x.stride()
+    return x.as_strided((count, A, width, D), (step * row, head, row, place), x.storage_offset() + start * row)
 
 
 @dataclass(frozen=True)
@@ -134,13 +137,15 @@ class Packed:
         query: Tensor,
         key: Tensor,
         value: Tensor,
-        heads: int,
         *,
         dropout: float = 0.0,
         head_mask: Tensor | None = None,
         need_probs: bool = False,
     ) -> tuple[Tensor, None]:
-        """Attention within each sequence; `query` is [N, H], or [B, H] for `first` tokens only; returns the same shape.
+        """Attention within each sequence, of [N, A, D], or [B, A, D] for `first` tokens only, over [N, A, D].
+
+        Returns:
+            [N, A * D], or [B, A * D], and no probabilities.
 
         Raises:
             ValueError: Probabilities were asked for: sequences of different length have no common rectangle.
@@ -148,7 +153,7 @@ class Packed:
         if need_probs:
             raise ValueError("attention probabilities need the padded layout")
         if key.device.type != "cpu":
-            return self._attend_padded(query, key, value, heads, dropout, head_mask), None
+            return self._attend_padded(query, key, value, dropout, head_mask), None
         firsts_only = query.shape[0] != key.shape[0]
         sizes = [count * length for count, length in self.runs]
         queries = query.split([count for count, _ in self.runs] if firsts_only else sizes)
@@ -156,20 +161,20 @@ class Packed:
         contexts: list[Tensor] = []
         if plain:
             for (count, _), *qkv in zip(self.runs, queries, key.split(sizes), value.split(sizes), strict=True):
-                # [count * length, A * D] -> [count, A, length, D]
-                q, k, v = (x.view(count, -1, heads, x.shape[-1] // heads).transpose(1, 2) for x in qkv)
+                # [count * length, A, D] -> [count, A, length, D]
+                q, k, v = (x.unflatten(0, (count, -1)).transpose(1, 2) for x in qkv)
                 context, _ = attend(q, k, v, dropout=dropout, head_mask=head_mask)
                 contexts.append(merge_heads(context).flatten(0, 1))
         else:
             start = 0
             for (count, length), q in zip(self.runs, queries, strict=True):
-                q = q.view(count, -1, heads, q.shape[-1] // heads).transpose(1, 2)
+                q = q.unflatten(0, (count, -1)).transpose(1, 2)
                 contexts += [merge_heads(x).flatten(0, 1) for x in _attend_run(q, key, value, start, length)]
                 start += count * length
         return (contexts[0] if len(contexts) == 1 else torch.cat(contexts)), None
 
     def _attend_padded(
-        self, query: Tensor, key: Tensor, value: Tensor, heads: int, dropout: float, head_mask: Tensor | None
+        self, query: Tensor, key: Tensor, value: Tensor, dropout: float, head_mask: Tensor | None
     ) -> Tensor:
         """One masked call in place of a call a run: an accelerator prefers one large kernel to many small ones."""
         flat = key.new_zeros(self.shape[0] * self.shape[1])
@@ -180,13 +185,12 @@ class Packed:
                 query.index_select(0, self.inverse)[:, None],
                 self.restore(key),
                 self.restore(value),
-                heads,
                 dropout=dropout,
                 head_mask=head_mask,
             )
             return context[:, 0].index_select(0, self.inverse.argsort())
         q, k, v = (self.restore(x) for x in (query, key, value))
-        context, _ = rectangle.attend(q, k, v, heads, dropout=dropout, head_mask=head_mask)
+        context, _ = rectangle.attend(q, k, v, dropout=dropout, head_mask=head_mask)
         return self.pack(context)
 
     def first(self, x: Tensor) -> Tensor:

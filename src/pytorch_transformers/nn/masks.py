@@ -1,6 +1,6 @@
 """Attention masks: from 0 / 1 marks to what is added to the scores."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,3 +13,33 @@ MASKED_SCORE: Final = -10000.0
 def additive_key_mask(attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
     """Turn marks [B, T], 1 real and 0 padding, into scores to add [B, 1, 1, T]: 0 or `MASKED_SCORE`."""
     return (1.0 - attention_mask[:, None, None, :].to(dtype)) * MASKED_SCORE
+
+
+def causal_mask(queries: int, keys: int, like: Tensor) -> Tensor:
+    """Scores to add [Tq, Tk], of the type and device of `like`: the last query sees all keys, each earlier one less."""
+    hidden = torch.ones(queries, keys, dtype=torch.bool, device=like.device).triu(keys - queries + 1)
+    return torch.zeros(queries, keys, dtype=like.dtype, device=like.device).masked_fill(hidden, MASKED_SCORE)
+
+
+class CausalMask(NamedTuple):
+    """Which tokens a token sees: what is added to the scores, and whether nothing after it is seen besides."""
+
+    added: Tensor | None
+    causal: bool
+
+
+def decoder_mask(attention_mask: Tensor | None, tokens: int, past: int, like: Tensor) -> CausalMask:
+    """The mask of a decoder.
+
+    Args:
+        attention_mask: [B, past + tokens], 1 real and 0 padding; None where nothing is padded.
+        tokens: Number of new tokens, T.
+        past: Number of tokens before them whose keys are kept.
+        like: Gives the type and device of the scores.
+    """
+    if attention_mask is None:
+        if tokens == 1:  # one new token sees all there are
+            return CausalMask(None, causal=False)
+        return CausalMask(causal_mask(tokens, past + tokens, like), causal=False) if past else CausalMask(None, True)
+    padding = additive_key_mask(attention_mask, like.dtype)
+    return CausalMask(padding if tokens == 1 else padding + causal_mask(tokens, past + tokens, like), causal=False)

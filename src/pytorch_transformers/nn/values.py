@@ -42,11 +42,11 @@ def _of_at_least(minimum: float | None) -> str:
     return "" if minimum is None else f" of at least {minimum}"
 
 
-def check_activation(value: Any) -> None:
-    """Raise `ValueError` unless `value` is the name of an activation function, or a function itself."""
+def check_activation(value: Any, name: str = "hidden_act") -> None:
+    """Raise `ValueError` unless `value` is the name of an activation function, or a function; `name` is its field."""
     if not callable(value) and value not in ACTIVATION_NAMES:
         names = ", ".join(ACTIVATION_NAMES)
-        raise ValueError(f"hidden_act: unknown activation {value!r}; use one of {names} or a callable")
+        raise ValueError(f"{name}: unknown activation {value!r}; use one of {names} or a callable")
 
 
 def layers_and_heads(heads: Any) -> dict[int, set[int]]:

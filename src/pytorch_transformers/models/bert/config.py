@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from ...files import CONFIG_NAME
 from ...nn.values import check_activation, real_number, whole_number
 from ..config import PretrainedConfig
 from ..warn import warn_once
@@ -40,6 +41,7 @@ class BertConfig(PretrainedConfig):
     model_type: ClassVar[str] = "bert"
     aliases: ClassVar[Mapping[str, str]] = {"vocab_size_or_config_json_file": "vocab_size"}
     repositories: ClassVar[Mapping[str, str]] = REPOSITORIES
+    filenames: ClassVar[tuple[str, ...]] = (CONFIG_NAME, "bert_config.json")
 
     def __init__(
         self,
@@ -58,13 +60,10 @@ class BertConfig(PretrainedConfig):
         pad_token_id: int | None = 0,
         **others: Any,
     ) -> None:
-        alias = others.pop("vocab_size_or_config_json_file", vocab_size)
-        if vocab_size not in (alias, _VOCAB_SIZE):
-            raise ValueError(f"vocab_size is given twice, also by an alias: {vocab_size!r} and {alias!r}")
-        if isinstance(alias, str | Path):
-            vars(self).update(vars(self.from_json_file(alias, **others)))
+        words = self._size_or_file(vocab_size, _VOCAB_SIZE, others)
+        if words is None:
             return
-        self.vocab_size = whole_number("vocab_size", alias, 1)
+        self.vocab_size = words
         self.hidden_size = whole_number("hidden_size", hidden_size, 1)
         self.num_hidden_layers = whole_number("num_hidden_layers", num_hidden_layers, 0)
         self.num_attention_heads = whole_number("num_attention_heads", num_attention_heads, 1)

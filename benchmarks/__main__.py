@@ -17,7 +17,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 
 import torch
 
-from . import environment, features, heads, imports, inputs, latency, loading, report, tokenisation
+from . import conversion, environment, features, heads, imports, inputs, latency, loading, report, tokenisation
 from .harness import MismatchError, Plan, Result
 
 HERE: Final = Path(__file__).parent
@@ -27,6 +27,7 @@ SUBJECTS: Final[dict[str, Callable[[Plan, Path], Iterator[Result]]]] = {
     "latency": latency.run,
     "import": imports.run,
     "loading": loading.run,
+    "conversion": conversion.run,
     "tokenisation": tokenisation.run,
     "heads": heads.run,
 }

@@ -66,7 +66,8 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def run(command: list[str], folder: Path, endpoint: str) -> str:
     """What a command prints, run in `folder` as a user of a fresh machine would."""
-    (folder / "examples").symlink_to(ROOT / "examples")
+    for name in ("examples", "notebooks"):
+        (folder / name).symlink_to(ROOT / name)
     switches = {
         "HF_HUB_OFFLINE",
         "PYTORCH_TRANSFORMERS_OFFLINE",
@@ -112,5 +113,5 @@ def test_readme_shows_the_main_jobs() -> None:
     python, shell = blocks(ROOT / "README.md", "python"), blocks(ROOT / "README.md", "bash")
     for name in ("FeatureExtractor", "BertForMaskedLM", "BertForSequenceClassification", "save_pretrained", "loss"):
         assert name in python
-    for verb in ("features", "fill-mask", "info", "download"):
+    for verb in ("features", "fill-mask", "info", "download", "inspect", "convert"):
         assert re.search(rf"^pytorch_transformers {verb}", shell, flags=re.MULTILINE)

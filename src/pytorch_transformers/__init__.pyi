@@ -4,6 +4,7 @@ from .data.features import FeatureExtractor as FeatureExtractor
 from .files import CONFIG_NAME as CONFIG_NAME
 from .files import WEIGHTS_NAME as WEIGHTS_NAME
 from .hub.paths import cached_path as cached_path
+from .modeling_bert import load_tf_weights_in_bert as load_tf_weights_in_bert
 from .models.auto import AutoConfig as AutoConfig
 from .models.auto import AutoModel as AutoModel
 from .models.auto import AutoModelForQuestionAnswering as AutoModelForQuestionAnswering

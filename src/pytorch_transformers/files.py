@@ -35,8 +35,10 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     target.parent.mkdir(parents=True, exist_ok=True)
     # Not `tempfile`: that creates the file readable by its owner only, and the rename would keep that mode.
     temporary = target.with_name(f".{target.name[:100]}.{os.urandom(6).hex()}.tmp")
+    mode = _usual_mode(temporary)
     try:
         yield temporary
+        temporary.chmod(mode)  # some writers (safetensors) make files that only their owner can read
         _flush(temporary)
         temporary.replace(target)
     finally:
@@ -63,6 +65,15 @@ def write_json(path: str | os.PathLike[str], value: Any, *, sort_keys: bool = Fa
         TypeError: `value` holds something JSON has no form for; the file is not touched.
     """
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, sort_keys=sort_keys) + "\n")
+
+
+def _usual_mode(path: Path) -> int:
+    """The mode of a new file there: the process's mask can be learned only by making one, or by changing it."""
+    path.touch()
+    try:
+        return path.stat().st_mode & 0o777
+    finally:
+        path.unlink()
 
 
 def _flush(path: Path) -> None:

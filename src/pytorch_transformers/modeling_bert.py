@@ -29,6 +29,7 @@ from .models.bert.model import (
     BertSelfOutput,
 )
 from .models.bert.pretrained import BERT_PRETRAINED_CONFIG_ARCHIVE_MAP, BERT_PRETRAINED_MODEL_ARCHIVE_MAP
+from .models.original import load_tf_weights as load_tf_weights_in_bert
 from .nn.activations import ACTIVATIONS as ACT2FN
 from .nn.activations import gelu, swish
 from .nn.pruning import prune_linear_layer
@@ -62,6 +63,7 @@ __all__ = [
     "BertSelfAttention",
     "BertSelfOutput",
     "gelu",
+    "load_tf_weights_in_bert",
     "prune_linear_layer",
     "swish",
 ]

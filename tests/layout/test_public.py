@@ -17,7 +17,7 @@ TREE = ast.parse(STUB.read_text(encoding="utf-8"))
 NAMES = sorted(
     alias.asname or alias.name for node in TREE.body if isinstance(node, ast.ImportFrom) for alias in node.names
 )
-VERBS = ("features", "fill-mask", "info", "download")
+VERBS = ("features", "fill-mask", "info", "download", "inspect", "convert", "convert_tf_checkpoint_to_pytorch")
 #: Packages that `import pytorch_transformers` and `--help` leave alone.
 HEAVY = {"torch", "tokenizers", "huggingface_hub", "transformers", "safetensors", "numpy", "regex", "tqdm"}
 
@@ -37,13 +37,14 @@ PUBLISHED = {
     "": (
         *("PretrainedConfig", "PreTrainedModel", "PreTrainedTokenizer", "BertConfig", "BertPreTrainedModel", *MODELS),
         *("BertTokenizer", "BasicTokenizer", "WordpieceTokenizer", *ARCHIVE_MAPS),
-        *("WEIGHTS_NAME", "CONFIG_NAME", "cached_path"),
+        *("WEIGHTS_NAME", "CONFIG_NAME", "cached_path", "load_tf_weights_in_bert"),
     ),
     ".modeling_bert": (
         *("BertConfig", "BertPreTrainedModel", *MODELS, *ARCHIVE_MAPS),
         *("BertEmbeddings", "BertEncoder", "BertLayer", "BertAttention", "BertSelfAttention", "BertSelfOutput"),
         *("BertIntermediate", "BertOutput", "BertPooler", "BertPreTrainingHeads", "BertLMPredictionHead"),
         *("BertOnlyMLMHead", "BertOnlyNSPHead", "BertPredictionHeadTransform", "ACT2FN", "gelu", "swish"),
+        "load_tf_weights_in_bert",
     ),
     ".modeling_utils": ("PretrainedConfig", "PreTrainedModel", "WEIGHTS_NAME", "CONFIG_NAME", "prune_linear_layer"),
     ".tokenization_bert": (
@@ -55,6 +56,8 @@ PUBLISHED = {
     ),
     ".tokenization_utils": ("PreTrainedTokenizer",),
     ".file_utils": ("cached_path",),
+    ".convert_tf_checkpoint_to_pytorch": ("convert_tf_checkpoint_to_pytorch",),
+    ".convert_pytorch_checkpoint_to_tf": ("convert_pytorch_checkpoint_to_tf",),
 }
 
 

@@ -40,22 +40,37 @@ _PICKLE_MAGIC: Final = b"\x80"  # opcode PROTO; torch.save has always written pr
 _REFUSAL = re.compile(r"GLOBAL \S+|Can only (create|build)|[Tt]rying to call reduce|must be \S+ to load")
 
 
-def find_weights(location: Location) -> list[Path]:
-    """The files that hold the weights of a place: one file, or all shards of an index, in the order of their names.
+def chosen_weights(location: Location) -> Path | None:
+    """The PyTorch weights of a place, or the index of their shards.
 
-    A weights file the user chose comes first; otherwise the first of `WEIGHT_FILES` that is there.
+    A weights file the user chose comes first; then nothing, if what they chose is the prefix of a TensorFlow
+    checkpoint; then the first of `WEIGHT_FILES` that is there.
+    """
+    chosen = location.chosen
+    if chosen is not None and not chosen.is_file():
+        return None
+    if chosen is not None and chosen.name.endswith((_INDEX, *_WEIGHT_SUFFIXES)):
+        return None if _is_tensorflow(chosen) else chosen
+    return location.first(WEIGHT_FILES)
+
+
+def _is_tensorflow(path: Path) -> bool:
+    """Whether a file is a TensorFlow checkpoint of the old single-file kind; `.ckpt` is a name in both worlds."""
+    if path.suffix != ".ckpt":
+        return False
+    from .tensorflow.find import is_v1  # protobuf: not for every import
+
+    return is_v1(path)
+
+
+def find_weights(location: Location) -> list[Path]:
+    """The files that hold the PyTorch weights of a place: one file, or all shards of an index, in order of their names.
 
     Raises:
         OSError: There are none (the message lists what was looked for), an index is broken, or one of its shards is
             missing (the message names it).
     """
-    chosen = location.chosen
-    if chosen is not None and chosen.name.endswith((_INDEX, *_WEIGHT_SUFFIXES)) and chosen.is_file():
-        found: Path | None = chosen
-    elif chosen is not None and not chosen.is_file():
-        raise OSError(f"{chosen} is a TensorFlow checkpoint, which is not read here. Convert it to PyTorch first.")
-    else:
-        found = location.first(WEIGHT_FILES)
+    found = chosen_weights(location)
     if found is None:
         raise OSError(_none_found(location))
     return _shards(found, location) if found.name.endswith(_INDEX) else [found]
@@ -88,8 +103,12 @@ def _none_found(location: Location) -> str:
     folder = location.folder
     if folder is None:  # asking a repository for other files would download them
         return message
-    if prefixes := sorted(path.with_suffix("") for path in folder.glob("*.index")):
-        return f"{message} It holds a TensorFlow checkpoint, {prefixes[0]}: convert it to PyTorch first."
+    from .tensorflow.find import find_prefix
+
+    if (prefix := find_prefix(location.chosen or folder)) is not None:
+        return (
+            f"{message} It holds a TensorFlow checkpoint, {prefix}: see `pytorch_transformers inspect` and `convert`."
+        )
     if others := [name for name in _OTHER_FRAMEWORKS if (folder / name).exists()]:
         return f"{message} It holds {others[0]}, which this library does not read."
     return message

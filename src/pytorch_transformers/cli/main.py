@@ -9,10 +9,18 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from .. import __version__
-from . import download, features, fill_mask, info
+from . import convert, download, features, fill_mask, info, inspect
 from .common import Verb, join_negative_lists
 
-VERBS: tuple[Verb, ...] = (features.VERB, fill_mask.VERB, info.VERB, download.VERB)
+VERBS: tuple[Verb, ...] = (
+    features.VERB,
+    fill_mask.VERB,
+    info.VERB,
+    download.VERB,
+    inspect.VERB,
+    convert.VERB,
+    convert.CLASSIC_BERT,
+)
 
 #: Exit status of a program that the signals SIGINT and SIGPIPE end, as a shell reports it.
 INTERRUPTED, NOBODY_READS = 130, 141

@@ -2,7 +2,7 @@
 
 import inspect
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar, overload
 import torch
 from torch import Tensor, nn
 
+from ..checkpoint.keymap import KeyMap
 from ..checkpoint.load import LoadReport, load_state
 from ..checkpoint.read import WEIGHT_FILES, find_weights, read_weights
 from ..checkpoint.save import save_bin, save_safetensors, save_sharded
@@ -27,6 +28,7 @@ from .construction import (
     share_parameters,
     shared_parameters,
 )
+from .original import find_original, load_tf_weights, number_of_labels, original_state, with_labels
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +56,8 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
     constant_keys: ClassVar[tuple[str, ...]] = ()
     #: Parameter -> the parameter it shares its values with.
     tied_weights: ClassVar[Mapping[str, str]] = {}
+    #: Names of the original program's checkpoints and of ours, in rows.
+    key_map: ClassVar[KeyMap]
 
     def __init__(self, config: PretrainedConfig) -> None:
         super().__init__()
@@ -150,9 +154,12 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
         self.set_input_embeddings(new)
         self._resize_output(new_num_tokens)
         share_parameters(self, shared)
-        # The field has one name, `vocab_size`, in every family's configuration.
-        vars(self.config)["vocab_size"] = new_num_tokens
+        self._note_vocabulary(new_num_tokens)
         return new
+
+    def _note_vocabulary(self, size: int) -> None:
+        """Write the new number of rows into the configuration; `vocab_size` is what every family calls it."""
+        vars(self.config)["vocab_size"] = size
 
     def _resize_output(self, new_num_tokens: int) -> None:
         """Fit what else has one row or value a vocabulary entry; models with a language head override it."""
@@ -171,6 +178,11 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
 
     def _prune_heads(self, heads_to_prune: Mapping[int, set[int]]) -> None:
         raise NotImplementedError(f"{type(self).__name__} can't prune heads")
+
+    def packaged(self, output: Any, return_dict: bool | None) -> Any:
+        """The output itself, or a plain tuple where the call or the configuration asks for one."""
+        named = self.config.return_dict if return_dict is None else return_dict
+        return output if named and not self.config.torchscript else tuple(output)
 
     # Switches
 
@@ -248,12 +260,14 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
 
         Args:
             name_or_path: A shortcut name (bert-base-uncased, …), a repository on the hub (owner/name), a folder, a
-                weights file beside its configuration, or the path or address of a .tar.gz archive.
+                weights file beside its configuration, the prefix of a TensorFlow checkpoint, or the path or address
+                of a .tar.gz archive.
             *model_args: Passed on to the constructor after the configuration.
             config: A configuration, its values, or its name or path, in place of that beside the weights.
             cache_dir: Folder for downloads; the hub's own by default.
             state_dict: Weights to use in place of those in the files.
-            from_tf: Whether to read a TensorFlow checkpoint; this version can't yet, and says so.
+            from_tf: Whether to read a TensorFlow checkpoint where there are PyTorch weights as well. Without them, and
+                for the prefix of a TensorFlow checkpoint, it is read in any case.
             revision: Branch, tag or commit of a repository.
             local_files_only: Whether to use no network at all.
             dtype: Type of the weights: a torch.dtype, its name, "auto" for that of the files; float32 by default.
@@ -274,10 +288,6 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
             dtype = config_overrides.pop("torch_dtype")
         if isinstance(config, Mapping):
             config = cls.config_class.from_dict(config)
-        if from_tf:
-            raise NotImplementedError(
-                "from_tf: this version reads PyTorch checkpoints only; convert it to PyTorch first"
-            )
         location = locate(
             name_or_path,
             shortcuts=cls.config_class.repositories,
@@ -285,6 +295,7 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
             revision=revision,
             local_files_only=local_files_only,
         )
+        bundle = None if state_dict is not None else find_original(location, asked=from_tf)
         constructor_options = cls._constructor_options(config_overrides)
         if not isinstance(config, PretrainedConfig):
             config = cls.config_class.from_pretrained(
@@ -293,29 +304,35 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
                 revision=revision if config is None else None,
                 local_files_only=local_files_only,
             )
+            if bundle is not None:
+                config = with_labels(config, number_of_labels(bundle, cls.key_map))
         config = cls._overridden(config, config_overrides)
-        if state_dict is None:
+        state: Mapping[str, Tensor]
+        if state_dict is not None:
+            source, state = "state_dict", _checked_state(state_dict)
+        elif bundle is None:  # before the model is built: what can't be read is found at once
             files = find_weights(location)
-            source, state_dict, copy = fspath(files[0]), read_weights(files), False
-        else:
-            source, state_dict, copy = "state_dict", _checked_state(state_dict), True
-        report = LoadReport()
+            source, state = fspath(files[0]), read_weights(files)
         target = torch.device("cpu" if device is None else device)
         kind = _dtype(dtype)
         model = cls._blank(config, target, kind, *model_args, **constructor_options)
         model.tie_weights()
         shared = shared_parameters(model, cls.base_model_prefix)
+        report = LoadReport()
+        if bundle is not None:
+            state, plan = original_state(model, bundle, any_shape=ignore_mismatched_sizes)
+            source, report.unexpected = fspath(bundle.prefix), plan.left_out
         try:
             load_state(
                 model,
-                state_dict,
+                state,
                 report,
                 base_prefix=cls.base_model_prefix,
                 ignored=cls.constant_keys,
                 tied=shared,
                 dtype=kind,
                 device=target,
-                copy=copy,
+                copy=state_dict is not None,
                 ignore_mismatched_sizes=ignore_mismatched_sizes,
             )
         except ValueError as error:
@@ -331,6 +348,22 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
             logger.warning(summary)
         model.eval()
         return (model, report.as_dict()) if output_loading_info else model
+
+    @classmethod
+    def without_values(cls: type[Model], config: PretrainedConfig, **config_overrides: Any) -> Model:
+        """The model on the meta device, in evaluation mode: names, shapes and types without memory for values.
+
+        Args:
+            config: Its configuration.
+            **config_overrides: Fields of it to change.
+
+        Raises:
+            TypeError: A field is unknown.
+            ValueError: A value is impossible.
+        """
+        model = cls._blank(cls._overridden(config, config_overrides), torch.device("meta"), None)
+        model.tie_weights()
+        return model.eval()
 
     @classmethod
     def _constructor_options(cls, overrides: dict[str, Any]) -> dict[str, Any]:
@@ -370,6 +403,11 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
                 model = cls(config, *args, **kwargs)
         model.init_weights()
         return model.to(device, dtype)
+
+    @staticmethod
+    def load_tf_weights(model: Model, *config_and_path: Any, scope: str = "", ignore: Sequence[str] = ()) -> Model:
+        """See `original.load_tf_weights`, which published code calls as a function of the class."""
+        return load_tf_weights(model, *config_and_path, scope=scope, ignore=ignore)
 
     def save_pretrained(
         self,

@@ -180,3 +180,34 @@ class QuestionAnsweringModelOutput(ModelOutput):
     end_logits: Tensor | None
     hidden_states: States | None
     attentions: States | None
+
+
+class BaseModelOutputWithPast(ModelOutput):
+    """Output of a decoder: [B, T, H], and keys and values of each layer, [2, B, A, T, D], or a cache."""
+
+    last_hidden_state: Tensor | None
+    past: Any
+    hidden_states: States | None
+    attentions: States | None
+
+
+class CausalLMOutput(ModelOutput):
+    """Output of a language model: loss [] and logits [B, T, V]; `past` as in `BaseModelOutputWithPast`."""
+
+    loss: Tensor | None
+    logits: Tensor | None
+    past: Any
+    hidden_states: States | None
+    attentions: States | None
+
+
+class DoubleHeadsModelOutput(ModelOutput):
+    """Output of a language model with a multiple-choice head: losses [], logits [B, C, T, V] and [B, C]."""
+
+    lm_loss: Tensor | None
+    mc_loss: Tensor | None
+    lm_logits: Tensor | None
+    mc_logits: Tensor | None
+    past: Any
+    hidden_states: States | None
+    attentions: States | None

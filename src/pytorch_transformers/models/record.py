@@ -3,10 +3,14 @@
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from ..hub import Location, locate
 from .config import PretrainedConfig
+
+if TYPE_CHECKING:
+    from ..checkpoint.keymap import KeyMap
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,22 @@ class Family:
             raise ValueError(f"{self.name} has no {kind.replace('_', ' ')}; it has {', '.join(self.classes)}")
         module, _, name = self.classes[kind].partition(":")
         return getattr(importlib.import_module(f"{__package__}.{self.name}.{module}"), name)
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Kinds of model, from the encoder alone to every head."""
+        return tuple(kind for kind in self.classes if kind != "tokenizer")
+
+    @property
+    def conversion(self) -> ModuleType:
+        """The module `convert` of the family."""
+        return importlib.import_module(f"{__package__}.{self.name}.convert")
+
+    @property
+    def key_map(self) -> "KeyMap":
+        """The names of the original's checkpoints and ours, in rows."""
+        rows: KeyMap = self.conversion.KEY_MAP
+        return rows
 
     def locate(self, name_or_path: str, **place: Any) -> Location:
         """See `hub.locate`, with the shortcut names of the family."""

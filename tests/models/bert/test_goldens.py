@@ -2,7 +2,7 @@
 
 The checkpoint's values are read from the `.npz` beside it and renamed by the small table below, which is written here a
 second time on purpose: it shares nothing with the library's converter. The recorded classifier and question answering
-runs are not here: their weights exist only as TensorFlow checkpoints.
+runs, whose weights exist only as TensorFlow checkpoints, are in `test_original_goldens.py`.
 """
 
 import json

@@ -424,7 +424,19 @@ def test_fused_layers_never_serve_old_weights_or_skip_hooks() -> None:
     def activate(model: Any) -> None:
         model.encoder.layer[1].intermediate.activation = torch.sin
 
-    for change in (halve, replace, load, prune, double, adapt, reparametrise, activate):
+    def rescale(model: Any) -> None:
+        model.encoder.layer[0].output.LayerNorm.weight.mul_(0.5)
+
+    def renormalise(model: Any) -> None:
+        norm = model.encoder.layer[1].attention.output.LayerNorm
+        norm.weight, norm.bias = torch.nn.Parameter(norm.weight * 0.5), None
+
+    def reparametrise_norm(model: Any) -> None:
+        norm = model.encoder.layer[2].output.LayerNorm
+        torch.nn.utils.parametrize.register_parametrization(norm, "weight", torch.nn.Tanh())
+
+    changes = (halve, replace, load, prune, double, adapt, reparametrise, activate)
+    for change in (*changes, rescale, renormalise, reparametrise_norm):
         fused, plain = build(CASE, BertModel).fuse_for_inference(), build(CASE, BertModel)
         with torch.no_grad():
             fused(**inputs)

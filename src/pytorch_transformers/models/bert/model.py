@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from ...checkpoint.keymap import KeyMap
 from ...nn.activations import get_activation
 from ...nn.checks import (
     check_device,
@@ -26,7 +27,7 @@ from ...nn.checks import (
     recording,
     values_readable,
 )
-from ...nn.fused import FusableLayer, FusedLayer, can_fuse
+from ...nn.fused import FusableLayer, FusedLayer, can_fuse, serves
 from ...nn.layouts import Layout, Packed, Padded
 from ...nn.masks import additive_key_mask
 from ...nn.pruning import kept_columns, prune_linear_layer
@@ -35,6 +36,7 @@ from ..config import PretrainedConfig
 from ..outputs import BaseModelOutputWithPooling
 from ..warn import warn_once
 from .config import BertConfig
+from .convert import KEY_MAP
 from .pretrained import BERT_PRETRAINED_MODEL_ARCHIVE_MAP
 
 
@@ -82,11 +84,11 @@ class BertSelfAttention(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """[..., H] -> [..., A * D]; see `BertLayer.forward`."""
         asking = layout.first(hidden) if first_only else hidden
+        heads = (self.num_attention_heads, -1)
         return layout.attend(
-            self.query(asking),
-            self.key(hidden),
-            self.value(hidden),
-            self.num_attention_heads,
+            self.query(asking).unflatten(-1, heads),
+            self.key(hidden).unflatten(-1, heads),
+            self.value(hidden).unflatten(-1, heads),
             dropout=self.dropout if self.training else 0.0,
             head_mask=self.kept(head_mask),
             need_probs=need_probs,
@@ -181,6 +183,7 @@ class BertLayer(FusableLayer):
         head_mask: Tensor | None = None,
         need_probs: bool = False,
         first_only: bool = False,
+        packed_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """Compute one layer.
 
@@ -190,12 +193,14 @@ class BertLayer(FusableLayer):
             head_mask: [A], multiplies the attention probabilities of each head.
             need_probs: Whether to return the probabilities (padded layout only).
             first_only: Whether only the first token of each sequence is asked for; the others serve as keys alone.
+            packed_weights: Whether those of `fuse` may be used where there are some; see `nn/fused.py`, `serves`.
 
         Returns:
             The states, like `hidden`, or `layout.first` of them; and the probabilities [B, A, T, T] or None.
         """
-        if self.fused is not None and self.fused.usable(hidden):
-            return self.fused(hidden, layout, self.attention.self.kept(head_mask), need_probs, first_only)
+        if packed_weights and self.fused is not None and self.fused.usable(hidden):
+            kept = None if head_mask is None else self.attention.self.kept(head_mask)
+            return self.fused(hidden, layout, kept, need_probs, first_only)
         context, probs = self.attention.self(hidden, layout, head_mask, need_probs, first_only)
         attended = self.attention.output(context, layout.first(hidden) if first_only else hidden)
         return self.output(self.intermediate(attended), attended), probs
@@ -207,7 +212,8 @@ class BertLayer(FusableLayer):
             *(attention.query, attention.key, attention.value, self.attention.output.dense),
             *(self.intermediate.dense, self.output.dense),
         )
-        if not all(map(can_fuse, linears)):
+        norms = (self.attention.output.LayerNorm, self.output.LayerNorm)
+        if not all(map(can_fuse, linears)) or any(type(norm) is not nn.LayerNorm for norm in norms):
             return None
         return FusedLayer(
             self,
@@ -255,6 +261,7 @@ class BertEncoder(nn.Module):
         """
         states, all_probs = [hidden], []
         recompute = self.config.gradient_checkpointing and self.training and torch.is_grad_enabled()
+        packed_weights = serves(hidden)
         layers = list(self.layer)[:depth]
         for number, layer in enumerate(layers):
             mask = None if head_mask is None else head_mask[number]
@@ -262,7 +269,7 @@ class BertEncoder(nn.Module):
             if recompute:
                 hidden, probs = checkpoint(layer, hidden, layout, mask, need_probs, last, use_reentrant=False)
             else:
-                hidden, probs = layer(hidden, layout, mask, need_probs, last)
+                hidden, probs = layer(hidden, layout, mask, need_probs, last, packed_weights)
             if need_states:
                 states.append(hidden)
             if probs is not None:
@@ -322,6 +329,7 @@ class BertPreTrainedModel(PreTrainedModel):
 
     config_class: ClassVar[type[PretrainedConfig]] = BertConfig
     base_model_prefix: ClassVar[str] = "bert"
+    key_map: ClassVar[KeyMap] = KEY_MAP
     pretrained_model_archive_map: ClassVar[Mapping[str, str]] = BERT_PRETRAINED_MODEL_ARCHIVE_MAP
     constant_keys: ClassVar[tuple[str, ...]] = (r"(^|\.)embeddings\.(position_ids|token_type_ids)$",)
     config: BertConfig
@@ -446,11 +454,6 @@ class BertModel(BertPreTrainedModel):
             raise ValueError("this BertModel was built with add_pooling_layer=False")
         pooled: Tensor = self.pooler(encoded.layout.first_in_batch_order(encoded.first))
         return pooled
-
-    def packaged(self, output: Any, return_dict: bool | None) -> Any:
-        """The output itself, or a plain tuple where the call or the configuration asks for one."""
-        named = self.config.return_dict if return_dict is None else return_dict
-        return output if named and not self.config.torchscript else tuple(output)
 
     def _check(self, inputs: Inputs) -> None:
         """Refuse what would fail in a kernel, or compute something else than was meant."""

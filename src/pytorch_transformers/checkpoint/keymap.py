@@ -1,0 +1,309 @@
+"""The engine behind every family's `convert.py`: names and values of the original program <-> ours.
+
+A family says in rows how its original named each weight and how it stored it. This module pairs a whole checkpoint
+with a whole model by those rows, in either direction, on names and shapes alone; nothing is read before everything
+fits. A name matches as a whole or not at all: an entry the rows don't know is an error, never a guess
+(in published converters an unknown scope was skipped, and `ema/bert/pooler/dense/bias` wrote over the real one).
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, Literal
+
+from torch import Tensor
+
+Shape = tuple[int, ...]
+Operation = Literal["as_is", "transpose", "drop_first", "add_first"]
+
+#: What is done to the values, on the way to our side or back.
+_OPERATIONS: Final[Mapping[Operation, Callable[[Tensor], Tensor]]] = {
+    "as_is": lambda tensor: tensor,
+    "transpose": lambda tensor: tensor.mT.contiguous(),
+    "drop_first": lambda tensor: tensor.squeeze(0),  # a first axis of size 1
+    "add_first": lambda tensor: tensor.unsqueeze(0),
+}
+#: What is done to the shape then; None where the operation can't be.
+_SHAPES: Final[Mapping[Operation, Callable[[Shape], Shape | None]]] = {
+    "as_is": lambda shape: shape,
+    "transpose": lambda shape: shape[::-1],
+    "drop_first": lambda shape: shape[1:] if shape[:1] == (1,) else None,
+    "add_first": lambda shape: (1, *shape),
+}
+_INVERSE: Final[Mapping[Operation, Operation]] = {
+    "as_is": "as_is",
+    "transpose": "transpose",
+    "drop_first": "add_first",
+    "add_first": "drop_first",
+}
+
+_NUMBER: Final = r"(0|[1-9][0-9]*)"  # "01" is another name than "1"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One weight, or one weight of every layer: `{n}` in both patterns stands for the same number.
+
+    Attributes:
+        original: Name in the checkpoint of the original program.
+        ours: Name in the state dict of a model with a head.
+        operation: What turns the original's values into ours.
+    """
+
+    original: str
+    ours: str
+    operation: Operation = "as_is"
+
+    def target(self, name: str) -> str | None:
+        """Our name for one of the original's, or None if the row is about another."""
+        return _translated(name, self._original_pattern, self.ours)
+
+    def source(self, name: str) -> str | None:
+        """The original's name for one of ours, or None if the row is about another."""
+        return _translated(name, self._our_pattern, self.original)
+
+    @cached_property
+    def _original_pattern(self) -> re.Pattern[str]:
+        return _pattern(self.original)
+
+    @cached_property
+    def _our_pattern(self) -> re.Pattern[str]:
+        return _pattern(self.ours)
+
+
+@dataclass(frozen=True)
+class KeyMap:
+    """The table of a family.
+
+    Attributes:
+        rows: All weights of the original, those of every head included.
+        heads: Kind of model -> the names that only its checkpoints have; the first that fits is what a checkpoint is.
+        ignored: Patterns (whole names) of what isn't part of the model: optimizer slots, counters of training.
+        optional: Beginnings of our names, one for each part that a model may lack; a checkpoint's is then left out.
+        fresh: Those of them that a checkpoint may lack, each as a whole: a new head.
+        labels: Original names whose first axis is the number of labels.
+    """
+
+    rows: tuple[Row, ...]
+    heads: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    ignored: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    fresh: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+    def to_ours(self, name: str) -> tuple[Row, str] | None:
+        """The row that knows one of the original's names, and our name for it; None if no row does."""
+        return next(((row, ours) for row in self.rows if (ours := row.target(name)) is not None), None)
+
+    def to_original(self, name: str) -> tuple[Row, str] | None:
+        """The row that knows one of our names, and the original's name for it; None if no row does."""
+        return next(((row, theirs) for row in self.rows if (theirs := row.source(name)) is not None), None)
+
+    def head(self, names: Iterable[str]) -> str:
+        """The kind of model that a checkpoint with these original names is of."""
+        there = set(names)
+        return next(kind for kind, needed in self.heads if there.issuperset(needed))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One tensor from one name to another."""
+
+    source: str
+    target: str
+    operation: Operation
+
+    def apply(self, tensor: Tensor) -> Tensor:
+        """The values for `target`; the same tensor where nothing is to be done."""
+        return _OPERATIONS[self.operation](tensor)
+
+
+@dataclass
+class Plan:
+    """How a checkpoint becomes a model, and what of either is not part of that.
+
+    Attributes:
+        steps: What is copied.
+        ignored: Original names that belong to training, or that the caller asked to ignore.
+        left_out: Original names of weights that this kind of model doesn't have.
+        fresh: Our names that the checkpoint has no values for.
+    """
+
+    steps: list[Step] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    fresh: list[str] = field(default_factory=list)
+
+
+def plan_from_original(
+    key_map: KeyMap,
+    sources: Mapping[str, Shape],
+    targets: Mapping[str, Shape],
+    *,
+    scope: str = "",
+    ignore: Sequence[str] = (),
+    any_shape: bool = False,
+) -> Plan:
+    """Pair the variables of an original checkpoint with the parameters of a model.
+
+    Args:
+        key_map: The table of the family.
+        sources: Original names and shapes.
+        targets: Our full names and shapes; without those that share the values of another.
+        scope: Leading part of the original names to strip, as "model" for `model/bert/…`.
+        ignore: Patterns (whole names, scope included) of further names that aren't part of the model.
+        any_shape: Whether shapes may differ; the caller then looks after them.
+
+    Raises:
+        ValueError: The message lists every variable that no row knows, every parameter that gets no value, every
+            pair of shapes that differ; or a pattern is no regular expression.
+    """
+    plan = Plan()
+    ignored = [_compiled(pattern) for pattern in (*key_map.ignored, *ignore)]
+    prefix = scope_prefix(scope)
+    unknown: list[str] = []
+    homeless: list[str] = []
+    origin: dict[str, str] = {}
+    faults: list[str] = []
+    for name in sources:
+        if any(pattern.fullmatch(name) for pattern in ignored):
+            plan.ignored.append(name)
+            continue
+        found = key_map.to_ours(name.removeprefix(prefix))
+        if found is None:
+            unknown.append(name)
+        elif found[1] not in targets:
+            (plan.left_out if _lacks_part(targets, found[1], key_map.optional) else homeless).append(name)
+        elif found[1] in origin:
+            faults.append(f"{origin[found[1]]} and {name} both stand for {found[1]}")
+        else:
+            origin[found[1]] = name
+            plan.steps.append(Step(name, found[1], found[0].operation))
+    if unknown:
+        faults.append(_unknown(unknown, sources, key_map, prefix))
+    if homeless:
+        faults.append(f"the model, as it is configured, has no place for {', '.join(homeless)}")
+    unfilled = [name for name in targets if name not in origin]
+    plan.fresh = [name for name in unfilled if _may_be_fresh(name, key_map, origin)]
+    if empty := [name for name in unfilled if name not in set(plan.fresh)]:
+        faults.append(f"no variable has the values of {', '.join(empty)}")
+    elif not plan.steps:
+        faults.append("not one variable fits the model")
+    if not any_shape:
+        faults += _misshapen(plan.steps, sources, targets)
+    if faults:
+        raise ValueError("; ".join(faults))
+    return plan
+
+
+def plan_to_original(key_map: KeyMap, sources: Iterable[str]) -> list[Step]:
+    """Give our weights the names of the original.
+
+    Args:
+        key_map: The table of the family.
+        sources: Our full names; without those that share the values of another.
+
+    Raises:
+        ValueError: The original has no name for some; the message lists them all.
+    """
+    steps, unknown = [], []
+    for name in sources:
+        found = key_map.to_original(name)
+        if found is None:
+            unknown.append(name)
+        else:
+            steps.append(Step(name, found[1], _INVERSE[found[0].operation]))
+    if unknown:
+        raise ValueError(f"the original program has no such weights: {', '.join(unknown)}")
+    return steps
+
+
+def scope_prefix(scope: str) -> str:
+    """What names in a scope begin with, however its slashes are given."""
+    return f"{scope.strip('/')}/" if scope.strip("/") else ""
+
+
+class Converted(Mapping[str, Tensor]):
+    """Tensors under the names that a plan gives them, each made when it is asked for.
+
+    Args:
+        read: Gives the tensor of a source name.
+        steps: The plan.
+    """
+
+    def __init__(self, read: Callable[[str], Tensor], steps: Iterable[Step]) -> None:
+        self._read = read
+        self._steps = {step.target: step for step in steps}
+
+    def __getitem__(self, name: str) -> Tensor:
+        step = self._steps[name]
+        return step.apply(self._read(step.source))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._steps)
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+
+def _pattern(template: str) -> re.Pattern[str]:
+    return re.compile(re.escape(template).replace(r"\{n\}", _NUMBER))
+
+
+def _translated(name: str, pattern: re.Pattern[str], template: str) -> str | None:
+    match = pattern.fullmatch(name)
+    if match is None:
+        return None
+    return template.replace("{n}", match[1]) if match.lastindex else template
+
+
+def _may_be_fresh(name: str, key_map: KeyMap, filled: Mapping[str, str]) -> bool:
+    """Whether a checkpoint may have no values for a parameter.
+
+    It may if the table doesn't know the parameter (a module that a user added), or if it belongs to a head of which
+    the checkpoint has nothing: half a head is a broken checkpoint.
+    """
+    if key_map.to_original(name) is None:
+        return True
+    return _lacks_part(filled, name, key_map.fresh)
+
+
+def _lacks_part(names: Iterable[str], name: str, parts: Iterable[str]) -> bool:
+    """Whether a name belongs to one of those parts, of which `names` have nothing."""
+    return any(name.startswith(part) and not any(other.startswith(part) for other in names) for part in parts)
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"ignore: {pattern!r} is no regular expression: {error}") from error
+
+
+def _unknown(names: Sequence[str], sources: Mapping[str, Shape], key_map: KeyMap, prefix: str) -> str:
+    """All names that no row knows, with what may help."""
+    listed = ", ".join(f"{name} {list(sources[name])}" for name in names)
+    scopes = sorted({scope for name in names for scope in _scopes(name.removeprefix(prefix), key_map)})
+    remedy = "if they are not part of the model, ignore them: ignore=['PATTERN'], --ignore PATTERN"
+    if len(scopes) == 1:
+        remedy += f"; they are known without {scopes[0]!r} before them: scope={scopes[0]!r}, --scope {scopes[0]}"
+    return f"no row of the table knows {listed} ({remedy}; options of load_tf_weights and of the command convert)"
+
+
+def _scopes(name: str, key_map: KeyMap) -> Iterator[str]:
+    """What stands before a name that would be known without it."""
+    parts = name.split("/")
+    for start in range(1, len(parts)):
+        if key_map.to_ours("/".join(parts[start:])) is not None:
+            yield "/".join(parts[:start])
+            return
+
+
+def _misshapen(steps: Iterable[Step], sources: Mapping[str, Shape], targets: Mapping[str, Shape]) -> list[str]:
+    wrong = [
+        f"{step.source} {list(sources[step.source])} for {step.target} {list(targets[step.target])}"
+        for step in steps
+        if _SHAPES[step.operation](sources[step.source]) != targets[step.target]
+    ]
+    return [f"shapes differ from what the configuration asks for: {', '.join(wrong)}"] if wrong else []

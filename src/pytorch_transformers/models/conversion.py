@@ -1,0 +1,206 @@
+"""The job of `convert`: a checkpoint of the original program to files of ours, or the reverse.
+
+The direction follows from the two ends: a TensorFlow checkpoint becomes PyTorch files; PyTorch weights become a
+TensorFlow checkpoint, whose name ends in `.ckpt` as the original program's own.
+"""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Final
+
+from ..checkpoint.keymap import Plan, scope_prefix
+from ..checkpoint.read import chosen_weights
+from ..checkpoint.save import save_bin, save_safetensors
+from ..files import CONFIG_NAME, SAFE_WEIGHTS_NAME, atomic_write, write_json
+from ..hub import Location
+from .base import PreTrainedModel
+from .config import PretrainedConfig
+from .construction import shared_parameters
+from .original import find_original, number_of_labels, original_state, save_original, with_labels
+from .record import Family
+
+_TENSORFLOW: Final = ".ckpt"
+_SINGLE_FILE: Final = (".bin", ".pt", ".pth")
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What was done.
+
+    Attributes:
+        source: The checkpoint that was read.
+        written: The files that were written.
+        model_class: The class that the result is for.
+        plan: Which weights were used, and which of either side were not.
+        parameters: Number of values converted.
+    """
+
+    source: Path
+    written: tuple[Path, ...]
+    model_class: str
+    plan: Plan
+    parameters: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same, ready for JSON."""
+        return {
+            "source": str(self.source),
+            "written": [str(path) for path in self.written],
+            "model_class": self.model_class,
+            "parameters": self.parameters,
+            "used": [asdict(step) for step in self.plan.steps],
+            "ignored": self.plan.ignored,
+            "left_out": self.plan.left_out,
+            "fresh": self.plan.fresh,
+        }
+
+
+def convert(
+    family: Family,
+    source: str | PathLike[str],
+    out: str | PathLike[str],
+    *,
+    config: str | PathLike[str] | None = None,
+    head: str | None = None,
+    scope: str = "",
+    ignore: Sequence[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+    one_file: bool | None = None,
+    progress: bool = False,
+    **place: Any,
+) -> Conversion:
+    """Convert a checkpoint, in the direction that its two ends say.
+
+    Args:
+        family: The family of the model.
+        source: A TensorFlow checkpoint (its prefix, one of its files, its folder), or PyTorch weights by name or path.
+        out: A folder, or a single file of `torch.save` (`….bin`), for PyTorch; a name in `.ckpt` for TensorFlow.
+        config: Configuration file, where it isn't beside the checkpoint under its usual name.
+        head: Kind of model, one of `family.heads`; by default what the names in the checkpoint say.
+        scope: Leading part of all original names to strip, as "model" for `model/bert/…`.
+        ignore: Patterns of original names that aren't part of the model.
+        overrides: Fields of the configuration to change.
+        one_file: Whether `out` is a file of `torch.save`; by default its ending says so.
+        progress: Whether to show a bar, on a terminal.
+        **place: `cache_dir`, `revision`, `local_files_only`, as for `from_pretrained`.
+
+    Raises:
+        OSError: There is no such checkpoint or configuration, a file is damaged, or the disk refused one.
+        ValueError: Names or shapes don't fit (the message lists all), there is no such head, or `out` doesn't go with
+            `source`.
+    """
+    location = family.locate(fspath(source), **place)
+    if head is not None and head not in family.heads:
+        raise ValueError(f"head: {family.name} has no {head!r}; use one of {', '.join(family.heads)}")
+    one_file = Path(out).suffix in _SINGLE_FILE if one_file is None else one_file
+    options = _Options(family, location, Path(out), config, head, scope, ignore, overrides or {}, one_file, progress)
+    if Path(out).suffix == ".safetensors":
+        raise ValueError(f"{out}: name the folder; {SAFE_WEIGHTS_NAME} is written into it, beside {CONFIG_NAME}")
+    if Path(out).suffix == _TENSORFLOW:
+        return _to_original(options, fspath(source), place)
+    return _from_original(options)
+
+
+@dataclass(frozen=True)
+class _Options:
+    family: Family
+    location: Location
+    out: Path
+    config: str | PathLike[str] | None
+    head: str | None
+    scope: str
+    ignore: Sequence[str]
+    overrides: Mapping[str, Any]
+    one_file: bool
+    progress: bool
+
+    def read_config(self) -> PretrainedConfig:
+        """The configuration that was given, or that beside the checkpoint."""
+        kind = self.family.config_class
+        path = Path(self.config).expanduser() if self.config else self.location.first(kind.filenames)
+        if path is None:
+            raise OSError(
+                f"{self.location.description}: no configuration; looked for {' and '.join(kind.filenames)}. "
+                "Name it: config=FILE (--config FILE)."
+            )
+        return kind.from_json_file(path)
+
+
+def _from_original(options: _Options) -> Conversion:
+    """TensorFlow to PyTorch. The model is never built: its names and shapes are enough."""
+    family, out = options.family, options.out
+    if options.location.chosen is not None and chosen_weights(options.location) is not None:
+        raise ValueError(
+            f"{options.location.chosen} holds PyTorch weights already; an OUT that ends in {_TENSORFLOW} makes a "
+            "TensorFlow checkpoint of them"
+        )
+    bundle = find_original(options.location, asked=True)
+    assert bundle is not None
+    prefix = scope_prefix(options.scope)
+    kind = options.head or family.key_map.head(name.removeprefix(prefix) for name in bundle)
+    model_class: type[PreTrainedModel] = family.load(kind)
+    config = with_labels(options.read_config(), number_of_labels(bundle, family.key_map, options.scope))
+    model = model_class.without_values(config, **options.overrides)
+    state, plan = original_state(model, bundle, scope=options.scope, ignore=options.ignore, progress=options.progress)
+    parameters = sum(tensor.numel() for tensor in state.values())
+    if options.one_file:
+        shared = shared_parameters(model, model.base_model_prefix)
+        save_bin({**state, **{name: state[source] for name, source in shared.items() if source in state}}, out)
+        written = [out]
+    else:
+        vars(model.config)["architectures"] = [model_class.__name__]
+        model.config.to_json_string()  # what can't be written is found before anything is
+        save_safetensors(state, out / SAFE_WEIGHTS_NAME)
+        written = [out / SAFE_WEIGHTS_NAME, model.config.save_pretrained(out)]
+        written += _copy_vocabulary(family, options.location, out)
+    return Conversion(bundle.prefix, tuple(written), model_class.__name__, plan, parameters)
+
+
+def _to_original(options: _Options, source: str, place: Mapping[str, Any]) -> Conversion:
+    """PyTorch to TensorFlow, with the configuration and the vocabulary under the names the original program knows."""
+    family, out = options.family, options.out
+    weights = chosen_weights(options.location)
+    if weights is None:
+        raise ValueError(
+            f"{options.location.description}: no PyTorch weights; an OUT that ends in {_TENSORFLOW} is made of them"
+        )
+    config = options.read_config()
+    model_class: type[PreTrainedModel] = family.load(options.head or _head_of(config, family))
+    model, report = model_class.from_pretrained(
+        source, config=config, dtype="auto", output_loading_info=True, **options.overrides, **place
+    )
+    if missing := report["missing_keys"]:
+        raise ValueError(
+            f"{weights} has no values for {', '.join(missing)} of {model_class.__name__}; choose another head"
+        )
+    name, values = family.conversion.original_config(model.config)  # refuses what the original can't compute
+    steps, written = save_original(model, out)
+    write_json(out.parent / name, values, sort_keys=True)
+    written += [out.parent / name, *_copy_vocabulary(family, options.location, out.parent)]
+    plan = Plan(steps=steps, left_out=report["unexpected_keys"])
+    return Conversion(weights, tuple(written), model_class.__name__, plan, model.num_parameters())
+
+
+def _head_of(config: PretrainedConfig, family: Family) -> str:
+    """The kind of model that was saved with a configuration."""
+    saved = getattr(config, "architectures", None) or []
+    for kind in family.heads:
+        if family.classes[kind].rpartition(":")[2] in saved:
+            return kind
+    raise ValueError(f"the configuration doesn't say what was saved; name the head, one of {', '.join(family.heads)}")
+
+
+def _copy_vocabulary(family: Family, location: Location, folder: Path) -> list[Path]:
+    """Copy the files of the tokenizer that lie beside the checkpoint."""
+    copies = []
+    for name in family.tokenizer_files:
+        path = location.file(name)
+        if path is not None:
+            if not (folder / name).exists() or not path.samefile(folder / name):
+                with atomic_write(folder / name) as temporary:
+                    shutil.copyfile(path, temporary)
+            copies.append(folder / name)
+    return copies

@@ -5,6 +5,8 @@ from .files import CONFIG_NAME as CONFIG_NAME
 from .files import WEIGHTS_NAME as WEIGHTS_NAME
 from .hub.paths import cached_path as cached_path
 from .modeling_bert import load_tf_weights_in_bert as load_tf_weights_in_bert
+from .modeling_gpt2 import load_tf_weights_in_gpt2 as load_tf_weights_in_gpt2
+from .modeling_openai import load_tf_weights_in_openai_gpt as load_tf_weights_in_openai_gpt
 from .models.auto import AutoConfig as AutoConfig
 from .models.auto import AutoModel as AutoModel
 from .models.auto import AutoModelForQuestionAnswering as AutoModelForQuestionAnswering
@@ -26,8 +28,29 @@ from .models.bert.pretrained import BERT_PRETRAINED_CONFIG_ARCHIVE_MAP as BERT_P
 from .models.bert.pretrained import BERT_PRETRAINED_MODEL_ARCHIVE_MAP as BERT_PRETRAINED_MODEL_ARCHIVE_MAP
 from .models.bert.tokenizer import BertTokenizer as BertTokenizer
 from .models.config import PretrainedConfig as PretrainedConfig
+from .models.gpt2.config import GPT2Config as GPT2Config
+from .models.gpt2.heads import GPT2DoubleHeadsModel as GPT2DoubleHeadsModel
+from .models.gpt2.heads import GPT2LMHeadModel as GPT2LMHeadModel
+from .models.gpt2.model import GPT2Model as GPT2Model
+from .models.gpt2.model import GPT2PreTrainedModel as GPT2PreTrainedModel
+from .models.gpt2.pretrained import GPT2_PRETRAINED_CONFIG_ARCHIVE_MAP as GPT2_PRETRAINED_CONFIG_ARCHIVE_MAP
+from .models.gpt2.pretrained import GPT2_PRETRAINED_MODEL_ARCHIVE_MAP as GPT2_PRETRAINED_MODEL_ARCHIVE_MAP
+from .models.openai_gpt.config import OpenAIGPTConfig as OpenAIGPTConfig
+from .models.openai_gpt.heads import OpenAIGPTDoubleHeadsModel as OpenAIGPTDoubleHeadsModel
+from .models.openai_gpt.heads import OpenAIGPTLMHeadModel as OpenAIGPTLMHeadModel
+from .models.openai_gpt.model import OpenAIGPTModel as OpenAIGPTModel
+from .models.openai_gpt.model import OpenAIGPTPreTrainedModel as OpenAIGPTPreTrainedModel
+from .models.openai_gpt.pretrained import (
+    OPENAI_GPT_PRETRAINED_CONFIG_ARCHIVE_MAP as OPENAI_GPT_PRETRAINED_CONFIG_ARCHIVE_MAP,
+)
+from .models.openai_gpt.pretrained import (
+    OPENAI_GPT_PRETRAINED_MODEL_ARCHIVE_MAP as OPENAI_GPT_PRETRAINED_MODEL_ARCHIVE_MAP,
+)
+from .models.outputs import BaseModelOutputWithPast as BaseModelOutputWithPast
 from .models.outputs import BaseModelOutputWithPooling as BaseModelOutputWithPooling
 from .models.outputs import BertForPreTrainingOutput as BertForPreTrainingOutput
+from .models.outputs import CausalLMOutput as CausalLMOutput
+from .models.outputs import DoubleHeadsModelOutput as DoubleHeadsModelOutput
 from .models.outputs import MaskedLMOutput as MaskedLMOutput
 from .models.outputs import ModelOutput as ModelOutput
 from .models.outputs import MultipleChoiceModelOutput as MultipleChoiceModelOutput

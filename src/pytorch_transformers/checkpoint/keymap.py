@@ -14,6 +14,8 @@ from typing import Final, Literal
 
 from torch import Tensor
 
+from .storage import Storage
+
 Shape = tuple[int, ...]
 Operation = Literal["as_is", "transpose", "drop_first", "add_first"]
 
@@ -77,6 +79,7 @@ class KeyMap:
     """The table of a family.
 
     Attributes:
+        storage: How the original program keeps its weights.
         rows: All weights of the original, those of every head included.
         heads: Kind of model -> the names that only its checkpoints have; the first that fits is what a checkpoint is.
         ignored: Patterns (whole names) of what isn't part of the model: optimizer slots, counters of training.
@@ -85,6 +88,7 @@ class KeyMap:
         labels: Original names whose first axis is the number of labels.
     """
 
+    storage: Storage
     rows: tuple[Row, ...]
     heads: tuple[tuple[str, tuple[str, ...]], ...] = ()
     ignored: tuple[str, ...] = ()

@@ -295,7 +295,7 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
             revision=revision,
             local_files_only=local_files_only,
         )
-        bundle = None if state_dict is not None else find_original(location, asked=from_tf)
+        original = None if state_dict is not None else find_original(location, cls.key_map, asked=from_tf)
         constructor_options = cls._constructor_options(config_overrides)
         if not isinstance(config, PretrainedConfig):
             config = cls.config_class.from_pretrained(
@@ -304,13 +304,13 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
                 revision=revision if config is None else None,
                 local_files_only=local_files_only,
             )
-            if bundle is not None:
-                config = with_labels(config, number_of_labels(bundle, cls.key_map))
+            if original is not None:
+                config = with_labels(config, number_of_labels(original, cls.key_map))
         config = cls._overridden(config, config_overrides)
         state: Mapping[str, Tensor]
         if state_dict is not None:
             source, state = "state_dict", _checked_state(state_dict)
-        elif bundle is None:  # before the model is built: what can't be read is found at once
+        elif original is None:  # before the model is built: what can't be read is found at once
             files = find_weights(location)
             source, state = fspath(files[0]), read_weights(files)
         target = torch.device("cpu" if device is None else device)
@@ -319,9 +319,9 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
         model.tie_weights()
         shared = shared_parameters(model, cls.base_model_prefix)
         report = LoadReport()
-        if bundle is not None:
-            state, plan = original_state(model, bundle, any_shape=ignore_mismatched_sizes)
-            source, report.unexpected = fspath(bundle.prefix), plan.left_out
+        if original is not None:
+            state, plan = original_state(model, original, any_shape=ignore_mismatched_sizes)
+            source, report.unexpected = fspath(original.prefix), plan.left_out
         try:
             load_state(
                 model,

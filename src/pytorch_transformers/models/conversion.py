@@ -137,7 +137,7 @@ def _from_original(options: _Options) -> Conversion:
             f"{options.location.chosen} holds PyTorch weights already; an OUT that ends in {_TENSORFLOW} makes a "
             "TensorFlow checkpoint of them"
         )
-    bundle = find_original(options.location, asked=True)
+    bundle = find_original(options.location, family.key_map, asked=True)
     assert bundle is not None
     prefix = scope_prefix(options.scope)
     kind = options.head or family.key_map.head(name.removeprefix(prefix) for name in bundle)

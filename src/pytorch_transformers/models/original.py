@@ -16,41 +16,45 @@ from torch import Tensor
 
 from ..checkpoint.keymap import Converted, KeyMap, Plan, Step, plan_from_original, plan_to_original, scope_prefix
 from ..checkpoint.read import chosen_weights
+from ..checkpoint.storage import Source
 from ..hub import Location, locate
 from .config import PretrainedConfig
 from .construction import shared_parameters
 
 if TYPE_CHECKING:
-    from ..checkpoint.tensorflow.bundle import Bundle
     from .base import PreTrainedModel
 
 Model = TypeVar("Model", bound="PreTrainedModel")
 
 
-def find_original(location: Location, *, asked: bool) -> "Bundle | None":
-    """The TensorFlow checkpoint of a place.
+def find_original(location: Location, key_map: KeyMap, *, asked: bool) -> Source | None:
+    """The original checkpoint of a place.
 
     Args:
         location: The place.
-        asked: Whether the caller wants a TensorFlow checkpoint; otherwise it is taken only where it was named, or
-            where there are no PyTorch weights.
+        key_map: The table of the family, which says how its original keeps its weights.
+        asked: Whether the caller wants an original checkpoint; otherwise it is taken only where it was named, or where
+            there are no PyTorch weights.
 
     Raises:
         OSError: There is none and one was asked for; there are several; or it is damaged.
     """
     if not asked and chosen_weights(location) is not None:
         return None
-    from ..checkpoint.tensorflow.location import find_bundle, required_bundle  # protobuf: not for PyTorch weights
+    storage = key_map.storage
+    source = storage.find(location)
+    if source is None and asked:
+        raise OSError(f"No {storage.kind} in {location.description}: looked for {storage.looked_for}.")
+    return source
 
-    return required_bundle(location) if asked else find_bundle(location)
 
-
-def number_of_labels(bundle: "Bundle", key_map: KeyMap, scope: str = "") -> int | None:
+def number_of_labels(source: Source, key_map: KeyMap, scope: str = "") -> int | None:
     """How many labels the head of a checkpoint has, read from its shape; None if it has no such head."""
+    shapes = source.shapes()
     for name in key_map.labels:
-        variable = bundle.get(scope_prefix(scope) + name)
-        if variable is not None and variable.shape:
-            return variable.shape[0]
+        shape = shapes.get(scope_prefix(scope) + name)
+        if shape:
+            return shape[0]
     return None
 
 
@@ -61,7 +65,7 @@ def with_labels(config: PretrainedConfig, labels: int | None) -> PretrainedConfi
 
 def original_state(
     model: "PreTrainedModel",
-    bundle: "Bundle",
+    source: Source,
     *,
     scope: str = "",
     ignore: Sequence[str] = (),
@@ -74,7 +78,7 @@ def original_state(
 
     Args:
         model: Gives names and shapes; it may be without values (meta device), and isn't changed.
-        bundle: The checkpoint.
+        source: The checkpoint.
         scope: Leading part of all original names to strip.
         ignore: Patterns of further names that aren't part of the model.
         any_shape: Whether shapes may differ; the caller then looks after them.
@@ -86,22 +90,23 @@ def original_state(
     """
     own = _full_names(model)
     targets = {full: tuple(tensor.shape) for full, (_, tensor) in own.items()}
-    sources = {name: variable.shape for name, variable in bundle.items()}
     try:
-        plan = plan_from_original(model.key_map, sources, targets, scope=scope, ignore=ignore, any_shape=any_shape)
+        plan = plan_from_original(
+            model.key_map, source.shapes(), targets, scope=scope, ignore=ignore, any_shape=any_shape
+        )
     except ValueError as error:
-        raise ValueError(f"{bundle.prefix} into {type(model).__name__}: {error}") from error
+        raise ValueError(f"{source.prefix} into {type(model).__name__}: {error}") from error
     from tqdm import tqdm
 
     def values(step: Step) -> Tensor:
-        return step.apply(bundle.read(step.source))
+        return step.apply(source.read(step.source))
 
     # Checksums and transposes leave the interpreter alone, so threads share the work.
     with ThreadPoolExecutor(torch.get_num_threads()) as pool:
         read = tqdm(pool.map(values, plan.steps), "reading", len(plan.steps), disable=None if progress else True)
         state = {own[step.target][0]: tensor for step, tensor in zip(plan.steps, read, strict=True)}
     if strange := [step.source for step in plan.steps if not state[own[step.target][0]].is_floating_point()]:
-        raise ValueError(f"{bundle.prefix}: {', '.join(strange)} should hold floating-point numbers, and hold others")
+        raise ValueError(f"{source.prefix}: {', '.join(strange)} should hold floating-point numbers, and hold others")
     return state, plan
 
 
@@ -123,10 +128,9 @@ def load_original(model: Model, path: str | PathLike[str], *, scope: str = "", i
         OSError: There is no checkpoint, or it is damaged; the model is as it was.
         ValueError: Names or shapes don't fit; the message lists all of them, and the model is as it was.
     """
-    from ..checkpoint.tensorflow.location import required_bundle
-
-    bundle = required_bundle(locate(path, shortcuts={}))
-    state, _ = original_state(model, bundle, scope=scope, ignore=ignore)
+    source = find_original(locate(path, shortcuts={}), model.key_map, asked=True)
+    assert source is not None
+    state, _ = original_state(model, source, scope=scope, ignore=ignore)
     own = model.state_dict()
     with torch.no_grad():
         for name, tensor in state.items():
@@ -150,11 +154,12 @@ def load_tf_weights(model: Model, *config_and_path: Any, scope: str = "", ignore
 
 
 def save_original(model: "PreTrainedModel", prefix: str | PathLike[str]) -> tuple[list[Step], list[Path]]:
-    """Write the weights of a model as a TensorFlow checkpoint (V2) that the original program restores.
+    """Write the weights of a model as a checkpoint that the original program restores.
 
     Args:
         model: The model.
-        prefix: Path of the checkpoint without endings, as `folder/bert_model.ckpt`.
+        prefix: For TensorFlow, the path of the checkpoint without endings, as `folder/bert_model.ckpt`; for NumPy files
+            their folder.
 
     Returns:
         What was written under which name, and the files.
@@ -163,14 +168,12 @@ def save_original(model: "PreTrainedModel", prefix: str | PathLike[str]) -> tupl
         ValueError: The original program can't have such a model: it has pruned heads, or weights of other names.
         OSError: The disk refused a file.
     """
-    from ..checkpoint.tensorflow.write import write_bundle
-
     if getattr(model.config, "pruned_heads", None):
         raise ValueError(f"{type(model).__name__} has pruned heads, which the original program can't load")
     own = _full_names(model)
     steps = plan_to_original(model.key_map, own)
     tensors = Converted(lambda full: own[full][1].detach(), steps)
-    return steps, write_bundle(Path(prefix), tensors)
+    return steps, model.key_map.storage.write(Path(prefix), tensors)
 
 
 def _full_names(model: "PreTrainedModel") -> dict[str, tuple[str, Tensor]]:

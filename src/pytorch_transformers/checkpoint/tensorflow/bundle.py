@@ -72,6 +72,10 @@ class Bundle(Mapping[str, Variable]):
         shards = sorted({shard for variable in self.values() for shard in variable.shards})
         return [self._index, *map(self._data, shards)]
 
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of all variables."""
+        return {name: variable.shape for name, variable in self.items()}
+
     def read(self, name: str) -> "Tensor":
         """The values of a variable, on the CPU, compared with their checksums.
 

@@ -1,0 +1,103 @@
+"""What the heads of both GPT models do with the states of their decoder."""
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from ..nn.checks import check_indices, check_label_shape, recording
+from ..nn.lm_loss import next_token_loss, projected_loss
+from ..nn.losses import classification_loss
+from .decoder import DecoderInputs
+from .outputs import BaseModelOutputWithPast, CausalLMOutput, DoubleHeadsModelOutput
+
+
+class MultipleChoiceHead(nn.Module):
+    """One score for each text, from the state of one of its tokens (Radford et al. 2018, section 3.3).
+
+    Args:
+        width: Size of the hidden states, H.
+        dropout: Of that state.
+    """
+
+    def __init__(self, width: int, dropout: float) -> None:
+        super().__init__()
+        self.summary = nn.Linear(width, 1)
+        self.first_dropout = nn.Dropout(dropout)
+
+    def forward(self, hidden: Tensor, places: Tensor | None) -> Tensor:
+        """States [B, C, T, H] and places [B, C] of tokens (None: the last) -> [B, C]."""
+        if places is None:
+            chosen = hidden[..., -1, :]
+        else:
+            index = places.reshape(*hidden.shape[:-2], 1, 1).long().expand(*hidden.shape[:-2], 1, hidden.shape[-1])
+            chosen = hidden.gather(-2, index).squeeze(-2)  # [B, C, H]
+        scores: Tensor = self.summary(self.first_dropout(chosen))
+        return scores.squeeze(-1)
+
+
+def one_of(name: str, value: Tensor | None, older_name: str, older: Tensor | None) -> Tensor | None:
+    """The value of an argument with two names.
+
+    Raises:
+        ValueError: Both were given.
+    """
+    if value is not None and older is not None:
+        raise ValueError(f"{name} and {older_name} are two names of one argument; give one of them")
+    return value if older is None else older
+
+
+def language_model_output(
+    lm_head: nn.Linear,
+    decoded: BaseModelOutputWithPast,
+    labels: Tensor | None,
+    lm_labels: Tensor | None,
+    output_logits: bool,
+) -> Any:
+    """Scores and loss of a language model; see the `forward` of the models."""
+    labels = one_of("labels", labels, "lm_labels", lm_labels)
+    hidden = decoded[0]
+    loss = logits = None
+    if output_logits or labels is None or recording():
+        logits = lm_head(hidden)
+        loss = None if labels is None else next_token_loss(logits, labels)
+    else:
+        loss = projected_loss(hidden, lm_head.weight, labels)
+    return CausalLMOutput.of(loss=loss, logits=logits, **_rest(decoded))
+
+
+def double_heads_output(
+    lm_head: nn.Linear,
+    choice_head: MultipleChoiceHead,
+    decoded: BaseModelOutputWithPast,
+    *,
+    places: tuple[Tensor | None, Tensor | None],
+    choices: tuple[Tensor | None, Tensor | None],
+    lm_labels: Tensor | None,
+) -> Any:
+    """Scores and losses of both heads; `places` and `choices` come under their two names each."""
+    hidden = decoded[0]  # [B, C, T, H]
+    place = one_of("mc_token_ids", places[0], "multiple_choice_token_ids", places[1])
+    choice = one_of("mc_labels", choices[0], "multiple_choice_labels", choices[1])
+    if place is not None:
+        check_label_shape("mc_token_ids", place, hidden.shape[:-2])
+        check_indices("mc_token_ids", place, hidden.shape[-2], "it is a place in the text, counted from 0")
+    lm_logits: Tensor = lm_head(hidden)
+    mc_logits: Tensor = choice_head(hidden, place)
+    return DoubleHeadsModelOutput.of(
+        lm_loss=None if lm_labels is None else next_token_loss(lm_logits, lm_labels, "lm_labels"),
+        mc_loss=None if choice is None else classification_loss(mc_logits, choice, "mc_labels"),
+        lm_logits=lm_logits,
+        mc_logits=mc_logits,
+        **_rest(decoded),
+    )
+
+
+def decode_last(decoder: Any, lm_head: nn.Linear, inputs: DecoderInputs) -> Tensor:
+    """Scores [B, V] of what follows the last token; no other is projected."""
+    hidden: Tensor = decoder.decode(inputs).hidden
+    logits: Tensor = lm_head(hidden[:, -1])
+    return logits
+
+
+def _rest(decoded: BaseModelOutputWithPast) -> dict[str, Any]:
+    return {name: getattr(decoded, name, None) for name in ("past", "hidden_states", "attentions")}

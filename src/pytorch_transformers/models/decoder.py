@@ -1,0 +1,247 @@
+"""What the two GPT models share beside `nn/block.py`: checks of their inputs, positions, and the stack of layers.
+
+Families name their tables and choose where they normalise; ids to hidden states can be read in their `model.py`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from ..nn.block import BlockOutput, DecoderBlock
+from ..nn.cache import KeyValueCache, Past
+from ..nn.checks import (
+    check_device,
+    check_float_type,
+    check_indices,
+    check_mask,
+    check_shape,
+    check_tensor,
+    recording,
+    values_readable,
+)
+from ..nn.masks import CausalMask
+
+#: Keys and values of earlier tokens: one tensor [2, B, A, T, D] a layer, as published, or a cache.
+Pasts = Sequence[Tensor] | KeyValueCache | None
+
+
+class DecoderInputs(NamedTuple):
+    """The tensors of a forward call that describe the tokens, [B, T] each once `flattened`."""
+
+    input_ids: Tensor | None = None
+    past: Pasts = None
+    attention_mask: Tensor | None = None
+    token_type_ids: Tensor | None = None
+    position_ids: Tensor | None = None
+    head_mask: Tensor | None = None
+    inputs_embeds: Tensor | None = None
+
+    @property
+    def tokens(self) -> tuple[str, Tensor]:
+        """Which of the two descriptions of the tokens was given, and what.
+
+        Raises:
+            ValueError: Neither or both were.
+            TypeError: It is no tensor.
+        """
+        if (self.input_ids is None) == (self.inputs_embeds is None):
+            raise ValueError("give input_ids or inputs_embeds, one of the two")
+        name = "input_ids" if self.inputs_embeds is None else "inputs_embeds"
+        given = self.input_ids if self.inputs_embeds is None else self.inputs_embeds
+        check_tensor(name, given)
+        assert given is not None
+        return name, given
+
+    def flattened(self) -> tuple["DecoderInputs", tuple[int, ...]]:
+        """The same with all leading axes as one batch, and what those axes and T were: choices are rows like others.
+
+        Raises:
+            ValueError: There are no tokens, or an argument has another shape than the tokens.
+            TypeError: One is no tensor.
+        """
+        name, given = self.tokens
+        shape = tuple(given.shape if name == "input_ids" else given.shape[:-1])
+        if len(shape) < 2 or 0 in given.shape:
+            axes = "[batch, ..., tokens]" if name == "input_ids" else "[batch, ..., tokens, hidden]"
+            raise ValueError(f"{name}: expected a shape {axes} without empty axes, found {list(given.shape)}")
+        flat: dict[str, Any] = {name: given.reshape(-1, *given.shape[len(shape) - 1 :])}
+        others = (("token_type_ids", self.token_type_ids), ("position_ids", self.position_ids))
+        for other, x in others:
+            if x is not None:
+                check_tensor(other, x)
+                if other != "position_ids" or tuple(x.shape) != (1, shape[-1]):
+                    check_shape(other, x, shape, "as the tokens")
+                flat[other] = x.reshape(-1, shape[-1])
+        if self.attention_mask is not None:
+            check_tensor("attention_mask", self.attention_mask)
+            length = shape[-1] + past_length(self.past)
+            check_shape(
+                "attention_mask", self.attention_mask, (*shape[:-1], length), "cached and new tokens of each row"
+            )
+            flat["attention_mask"] = self.attention_mask.reshape(-1, length)
+        return self._replace(**flat), shape
+
+
+def past_length(past: Pasts) -> int:
+    """Number of tokens whose keys and values are there already."""
+    if past is None:
+        return 0
+    if isinstance(past, KeyValueCache):
+        return past.length
+    return past[0].shape[3] if len(past) else 0
+
+
+def layer_past(past: Pasts, number: int) -> Past:
+    """What one layer continues from."""
+    if past is None:
+        return None
+    return past.layer(number) if isinstance(past, KeyValueCache) else past[number]
+
+
+def cache_for(blocks: nn.ModuleList, batch: int, length: int, like: Tensor) -> KeyValueCache:
+    """Room for the keys and values of that many sequences of that many tokens, of the type and device of `like`."""
+    attentions = [block.attn for block in blocks if isinstance(block, DecoderBlock)]
+    return KeyValueCache(
+        [attention.n_head for attention in attentions],
+        batch,
+        length,
+        attentions[0].head_size if attentions else 1,
+        like.dtype,
+        like.device,
+    )
+
+
+def check_inputs(inputs: DecoderInputs, *, words: int, positions: int, like: Tensor, layers: int) -> None:
+    """Refuse what would fail in a kernel, or compute something else than was meant.
+
+    Args:
+        inputs: Flattened.
+        words: Rows of the table of tokens, V.
+        positions: Rows of the table of positions.
+        like: The table of tokens [V, H].
+        layers: Number of layers, L.
+
+    Raises:
+        ValueError: A shape, type or value is wrong; the message names the argument, the limit and the way out.
+    """
+    if recording():
+        return
+    name, given = inputs.tokens
+    B, T = given.shape[:2]
+    before = past_length(inputs.past)
+    for other in ("attention_mask", "token_type_ids", "position_ids", "head_mask"):
+        if (x := getattr(inputs, other)) is not None:
+            check_tensor(other, x)
+            check_device(other, x, name, given)
+    if before + T > positions and inputs.position_ids is None and inputs.attention_mask is None:
+        cached = f"{before} tokens in the cache and {T} new ones" if before else f"{T} tokens"
+        raise ValueError(
+            f"{name}: {cached}, but this model has {positions} positions; shorten the text, or let windows of it slide"
+        )
+    if inputs.input_ids is not None:
+        check_indices("input_ids", given, words, "is this the tokenizer of the model?")
+    else:
+        check_shape("inputs_embeds", given, (B, T, like.shape[1]), "batch, tokens, hidden size")
+        check_float_type("inputs_embeds", given, like.dtype)
+    if inputs.token_type_ids is not None:
+        remedy = "they are looked up in the table of tokens"
+        check_indices("token_type_ids", inputs.token_type_ids, words, remedy)
+    if inputs.position_ids is not None:
+        check_indices("position_ids", inputs.position_ids, positions, "the model has no more positions")
+    if (mask := inputs.attention_mask) is not None:
+        check_mask("attention_mask", mask)
+        if values_readable(mask) and inputs.position_ids is None and int(mask.sum(1).max()) > positions:
+            raise ValueError(
+                f"attention_mask: {int(mask.sum(1).max())} real tokens in a row, but this model has {positions} "
+                "positions; shorten the text"
+            )
+    if isinstance(inputs.past, KeyValueCache):
+        if before + T > inputs.past.room:
+            raise ValueError(f"past: the cache has room for {inputs.past.room} tokens, not for {before} and {T} more")
+    elif inputs.past is not None:
+        if len(inputs.past) != layers:
+            raise ValueError(f"past: expected one tensor a layer, {layers}, found {len(inputs.past)}")
+        for past in inputs.past:
+            check_tensor("past", past)
+            if past.ndim != 5 or past.shape[:2] != (2, B):
+                raise ValueError(
+                    f"past: expected shape [2, {B}, heads, tokens, head size] for each layer, found {list(past.shape)}"
+                )
+
+
+def token_positions(inputs: DecoderInputs) -> Tensor:
+    """Position of each new token, [B, T] or [1, T]: counted from the first real token of the row, after the cache."""
+    if inputs.position_ids is not None:
+        return inputs.position_ids
+    _, given = inputs.tokens
+    T, before = given.shape[1], past_length(inputs.past)
+    if inputs.attention_mask is None:
+        return torch.arange(before, before + T, device=given.device)[None]
+    counted = inputs.attention_mask.long().cumsum(-1) - 1
+    return counted.clamp(min=0)[:, -T:]
+
+
+def real_mask(mask: Tensor | None) -> Tensor | None:
+    """The mask, or None where it says that nothing is padding."""
+    return None if mask is not None and values_readable(mask) and bool(mask.all()) else mask
+
+
+def layer_head_mask(head_mask: Tensor | None, layers: int, heads: int, like: Tensor) -> Tensor | None:
+    """[A] or [L, A] -> [L, A]."""
+    if head_mask is None:
+        return None
+    if head_mask.ndim == 1:
+        head_mask = head_mask.expand(layers, -1)
+    check_shape("head_mask", head_mask, (layers, heads), "layers, heads; or heads alone")
+    return head_mask.to(like.dtype)
+
+
+class Decoded(NamedTuple):
+    """Result of `run_blocks`."""
+
+    hidden: Tensor
+    presents: tuple[Tensor, ...]
+    states: tuple[Tensor, ...]
+    probs: tuple[Tensor, ...]
+
+
+def run_blocks(
+    blocks: nn.ModuleList,
+    hidden: Tensor,
+    mask: CausalMask,
+    past: Pasts,
+    head_mask: Tensor | None,
+    *,
+    need_states: bool,
+    need_probs: bool,
+    recompute: bool,
+) -> Decoded:
+    """Run the layers.
+
+    Args:
+        blocks: The layers, `DecoderBlock` each.
+        hidden: [B, T, H] embedded tokens.
+        mask: Which tokens each of them sees.
+        past: Keys and values of the tokens before them.
+        head_mask: [L, A].
+        need_states: Whether to return what went into each layer.
+        need_probs: Whether to return the attention probabilities [B, A, T, T] of each layer.
+        recompute: Whether to compute layers again in backward rather than to keep their activations.
+    """
+    presents, states, probs = [], [], []
+    for number, block in enumerate(blocks):
+        if need_states:
+            states.append(hidden)
+        silenced = None if head_mask is None else head_mask[number]
+        arguments = (hidden, mask, layer_past(past, number), silenced, need_probs)
+        done: BlockOutput = checkpoint(block, *arguments, use_reentrant=False) if recompute else block(*arguments)
+        hidden = done.hidden
+        presents.append(done.present)
+        if done.probs is not None:
+            probs.append(done.probs)
+    if isinstance(past, KeyValueCache):
+        past.advance(hidden.shape[1])
+    return Decoded(hidden, tuple(presents), tuple(states), tuple(probs))

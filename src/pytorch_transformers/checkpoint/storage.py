@@ -36,14 +36,14 @@ class Storage:
         find: Opens the checkpoint of a place; None if there is none.
         looked_for: What `find` looks for, for the message that there is none.
         write: Writes tensors under their original names to a path; the files written.
-        name: What a checkpoint is called where only its folder was given; "" if it is the folder itself.
+        named: Whether a checkpoint has a name in its folder; otherwise the folder is the checkpoint.
     """
 
     kind: str
     find: Callable[[Location], Source | None]
     looked_for: str
     write: Callable[[Path, Mapping[str, Tensor]], list[Path]]
-    name: str = ""
+    named: bool
 
 
 def _find_bundle(location: Location) -> Source | None:
@@ -58,9 +58,8 @@ def _write_bundle(path: Path, tensors: Mapping[str, Tensor]) -> list[Path]:
     return write_bundle(path, tensors)
 
 
-def tensorflow(name: str) -> Storage:
-    """TensorFlow checkpoints; `name` is what the original program calls its own."""
-    return Storage("TensorFlow checkpoint", _find_bundle, "PREFIX.index", _write_bundle, name)
+#: TensorFlow checkpoints.
+TENSORFLOW: Final = Storage("TensorFlow checkpoint", _find_bundle, "PREFIX.index", _write_bundle, named=True)
 
 
 #: File that marks a checkpoint of numbered NumPy files.
@@ -80,4 +79,4 @@ def flat_arrays(names: Callable[[int], list[str]]) -> Storage:
 
         return write_flat_arrays(path, tensors, names(len(tensors)))
 
-    return Storage("checkpoint of NumPy files", find, SHAPES_FILE, write)
+    return Storage("checkpoint of NumPy files", find, SHAPES_FILE, write, named=False)

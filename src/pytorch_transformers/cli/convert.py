@@ -4,9 +4,10 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from ..models.family import FAMILIES
+from ..models import bert, gpt2, openai_gpt
+from ..models.family import FAMILIES, Family
 from .common import Switch, Verb, add_place, place
 
 if TYPE_CHECKING:
@@ -117,35 +118,69 @@ VERB = Verb(
 )
 
 
-def add_classic_arguments(parser: argparse.ArgumentParser) -> None:
-    """Define the arguments of the published command."""
-    parser.add_argument("source", metavar="CKPT", help="prefix of a TensorFlow checkpoint of BERT")
-    parser.add_argument("config", metavar="CONFIG", help="its configuration, bert_config.json")
-    parser.add_argument("out", metavar="OUT", help="the file to write, pytorch_model.bin; or a folder that is there")
+def _classic(name: str, family: Family, arguments: tuple[tuple[str, str], ...], example: str) -> Verb:
+    """The published command for one family.
 
+    Args:
+        name: What it is called.
+        family: The family.
+        arguments: Metavar and help of SOURCE, CONFIG and OUT, in the order of the command; `[CONFIG]` may be left out.
+        example: For the help.
+    """
 
-def run_classic(options: argparse.Namespace) -> int:
-    """Convert with the published arguments."""
-    from ..models import bert
-    from ..models.conversion import convert
+    def add(parser: argparse.ArgumentParser) -> None:
+        for metavar, text in arguments:
+            field = metavar.strip("[]").lower()
+            parser.add_argument(field, metavar=metavar.strip("[]"), help=text, nargs="?" if "[" in metavar else None)
 
-    done = convert(
-        bert.FAMILY,
-        options.source,
-        options.out,
-        config=options.config,
-        one_file=not Path(options.out).is_dir(),
-        progress=True,
+    def run_it(options: argparse.Namespace) -> int:
+        from ..models.conversion import convert, convert_classic
+
+        if family.published_sizes:
+            done = convert_classic(family, options.source, options.config or "", options.out)
+        else:
+            one_file = not Path(options.out).is_dir()
+            done = convert(family, options.source, options.out, config=options.config, one_file=one_file, progress=True)
+        sys.stdout.write(_report(done))
+        return 0
+
+    kind = family.name.replace("_", " ")
+    return Verb(
+        name=name,
+        summary=f"older spelling of convert, for {kind}",
+        description=f"Convert an original checkpoint of {kind}, with the arguments of the published package.",
+        example=f"pytorch_transformers {name} {example}",
+        add_arguments=add,
+        run=run_it,
     )
-    sys.stdout.write(_report(done))
-    return 0
 
 
-CLASSIC_BERT = Verb(
-    name="convert_tf_checkpoint_to_pytorch",
-    summary="older spelling of convert, for BERT",
-    description="Convert a TensorFlow checkpoint of BERT, with the arguments of the published package.",
-    example="pytorch_transformers convert_tf_checkpoint_to_pytorch bert_model.ckpt bert_config.json pytorch_model.bin",
-    add_arguments=add_classic_arguments,
-    run=run_classic,
+_OF_FOLDER: Final = (
+    ("OUT", "folder that gets pytorch_model.bin and config.json"),
+    ("[CONFIG]", "its configuration (default: the file beside it, or the published sizes)"),
+)
+#: The published commands.
+CLASSIC: Final = (
+    _classic(
+        "convert_tf_checkpoint_to_pytorch",
+        bert.FAMILY,
+        (
+            ("SOURCE", "prefix of a TensorFlow checkpoint"),
+            ("CONFIG", "its configuration, bert_config.json"),
+            ("OUT", "the file to write, pytorch_model.bin; or a folder that is there"),
+        ),
+        "bert_model.ckpt bert_config.json pytorch_model.bin",
+    ),
+    _classic(
+        "convert_openai_checkpoint",
+        openai_gpt.FAMILY,
+        (("SOURCE", "folder of params_0.npy … and params_shapes.json"), *_OF_FOLDER),
+        "finetune-transformer-lm/model openai-gpt",
+    ),
+    _classic(
+        "convert_gpt2_checkpoint",
+        gpt2.FAMILY,
+        (("SOURCE", "prefix or folder of a TensorFlow checkpoint"), *_OF_FOLDER),
+        "models/117M gpt2",
+    ),
 )

@@ -19,7 +19,7 @@ VERBS: tuple[Verb, ...] = (
     download.VERB,
     inspect.VERB,
     convert.VERB,
-    convert.CLASSIC_BERT,
+    *convert.CLASSIC,
 )
 
 #: Exit status of a program that the signals SIGINT and SIGPIPE end, as a shell reports it.

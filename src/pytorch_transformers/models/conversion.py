@@ -1,12 +1,12 @@
 """The job of `convert`: a checkpoint of the original program to files of ours, or the reverse.
 
-The direction follows from the two ends: a TensorFlow checkpoint becomes PyTorch files; PyTorch weights become a
-TensorFlow checkpoint, whose name ends in `.ckpt` as the original program's own.
+The direction follows from the two ends: an original checkpoint becomes PyTorch files. PyTorch weights become a
+TensorFlow checkpoint, whose name ends in `.ckpt` as the original programs' own, or NumPy files where a family has them.
 """
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +14,7 @@ from typing import Any, Final
 from ..checkpoint.keymap import Plan, scope_prefix
 from ..checkpoint.read import chosen_weights
 from ..checkpoint.save import save_bin, save_safetensors
-from ..files import CONFIG_NAME, SAFE_WEIGHTS_NAME, atomic_write, write_json
+from ..files import CONFIG_NAME, SAFE_WEIGHTS_NAME, WEIGHTS_NAME, atomic_write, write_json
 from ..hub import Location
 from .base import PreTrainedModel
 from .config import PretrainedConfig
@@ -36,6 +36,7 @@ class Conversion:
         model_class: The class that the result is for.
         plan: Which weights were used, and which of either side were not.
         parameters: Number of values converted.
+        config: The configuration of the result.
     """
 
     source: Path
@@ -43,6 +44,7 @@ class Conversion:
     model_class: str
     plan: Plan
     parameters: int
+    config: PretrainedConfig
 
     def as_dict(self) -> dict[str, Any]:
         """The same, ready for JSON."""
@@ -76,8 +78,10 @@ def convert(
 
     Args:
         family: The family of the model.
-        source: A TensorFlow checkpoint (its prefix, one of its files, its folder), or PyTorch weights by name or path.
-        out: A folder, or a single file of `torch.save` (`….bin`), for PyTorch; a name in `.ckpt` for TensorFlow.
+        source: A TensorFlow checkpoint (its prefix, one of its files, its folder), a folder of NumPy files, or PyTorch
+            weights by name or path.
+        out: A folder, or a single file of `torch.save` (`….bin`), for PyTorch; a name in `.ckpt` for TensorFlow; a
+            folder for NumPy files.
         config: Configuration file, where it isn't beside the checkpoint under its usual name.
         head: Kind of model, one of `family.heads`; by default what the names in the checkpoint say.
         scope: Leading part of all original names to strip, as "model" for `model/bert/…`.
@@ -99,9 +103,17 @@ def convert(
     options = _Options(family, location, Path(out), config, head, scope, ignore, overrides or {}, one_file, progress)
     if Path(out).suffix == ".safetensors":
         raise ValueError(f"{out}: name the folder; {SAFE_WEIGHTS_NAME} is written into it, beside {CONFIG_NAME}")
-    if Path(out).suffix == _TENSORFLOW:
+    if _is_to_original(family, location, Path(out)):
         return _to_original(options, fspath(source), place)
     return _from_original(options)
+
+
+def _is_to_original(family: Family, location: Location, out: Path) -> bool:
+    """Whether PyTorch weights shall become an original checkpoint, rather than the reverse."""
+    storage = family.key_map.storage
+    if storage.named:
+        return out.suffix == _TENSORFLOW
+    return storage.find(location) is None and chosen_weights(location) is not None
 
 
 @dataclass(frozen=True)
@@ -121,6 +133,8 @@ class _Options:
         """The configuration that was given, or that beside the checkpoint."""
         kind = self.family.config_class
         path = Path(self.config).expanduser() if self.config else self.location.first(kind.filenames)
+        if path is None and self.family.published_sizes:
+            return kind()
         if path is None:
             raise OSError(
                 f"{self.location.description}: no configuration; looked for {' and '.join(kind.filenames)}. "
@@ -137,14 +151,14 @@ def _from_original(options: _Options) -> Conversion:
             f"{options.location.chosen} holds PyTorch weights already; an OUT that ends in {_TENSORFLOW} makes a "
             "TensorFlow checkpoint of them"
         )
-    bundle = find_original(options.location, family.key_map, asked=True)
-    assert bundle is not None
+    original = find_original(options.location, family.key_map, asked=True)
+    assert original is not None
     prefix = scope_prefix(options.scope)
-    kind = options.head or family.key_map.head(name.removeprefix(prefix) for name in bundle)
+    kind = options.head or family.key_map.head(name.removeprefix(prefix) for name in original)
     model_class: type[PreTrainedModel] = family.load(kind)
-    config = with_labels(options.read_config(), number_of_labels(bundle, family.key_map, options.scope))
+    config = with_labels(options.read_config(), number_of_labels(original, family.key_map, options.scope))
     model = model_class.without_values(config, **options.overrides)
-    state, plan = original_state(model, bundle, scope=options.scope, ignore=options.ignore, progress=options.progress)
+    state, plan = original_state(model, original, scope=options.scope, ignore=options.ignore, progress=options.progress)
     parameters = sum(tensor.numel() for tensor in state.values())
     if options.one_file:
         shared = shared_parameters(model, model.base_model_prefix)
@@ -156,7 +170,7 @@ def _from_original(options: _Options) -> Conversion:
         save_safetensors(state, out / SAFE_WEIGHTS_NAME)
         written = [out / SAFE_WEIGHTS_NAME, model.config.save_pretrained(out)]
         written += _copy_vocabulary(family, options.location, out)
-    return Conversion(bundle.prefix, tuple(written), model_class.__name__, plan, parameters)
+    return Conversion(original.prefix, tuple(written), model_class.__name__, plan, parameters, model.config)
 
 
 def _to_original(options: _Options, source: str, place: Mapping[str, Any]) -> Conversion:
@@ -178,10 +192,11 @@ def _to_original(options: _Options, source: str, place: Mapping[str, Any]) -> Co
         )
     name, values = family.conversion.original_config(model.config)  # refuses what the original can't compute
     steps, written = save_original(model, out)
-    write_json(out.parent / name, values, sort_keys=True)
-    written += [out.parent / name, *_copy_vocabulary(family, options.location, out.parent)]
+    folder = out.parent if family.key_map.storage.named else out
+    write_json(folder / name, values, sort_keys=True)
+    written += [folder / name, *_copy_vocabulary(family, options.location, folder)]
     plan = Plan(steps=steps, left_out=report["unexpected_keys"])
-    return Conversion(weights, tuple(written), model_class.__name__, plan, model.num_parameters())
+    return Conversion(weights, tuple(written), model_class.__name__, plan, model.num_parameters(), model.config)
 
 
 def _head_of(config: PretrainedConfig, family: Family) -> str:
@@ -204,3 +219,26 @@ def _copy_vocabulary(family: Family, location: Location, folder: Path) -> list[P
                     shutil.copyfile(path, temporary)
             copies.append(folder / name)
     return copies
+
+
+def convert_classic(
+    family: Family,
+    source: str | PathLike[str],
+    config_file: str | PathLike[str],
+    folder: str | PathLike[str],
+) -> Conversion:
+    """Convert as the published functions for the GPT families do: `pytorch_model.bin` and `config.json` in a folder.
+
+    Args:
+        family: The family.
+        source: The original checkpoint.
+        config_file: Its configuration; "" for that beside it, or for the published sizes where there is none.
+        folder: Where the two files go.
+
+    Raises:
+        OSError: As `convert`.
+        ValueError: As `convert`.
+    """
+    out = Path(folder)
+    done = convert(family, source, out / WEIGHTS_NAME, config=config_file or None, head="model", one_file=True)
+    return replace(done, written=(*done.written, done.config.save_pretrained(out)))

@@ -24,6 +24,7 @@ class Family:
         classes: Kind of class ("model", "tokenizer", "masked_lm", …) -> "module:Class" below the folder.
         tokenizer_files: Names of the files that the tokenizer reads, those that may be missing included.
         config_only: Names of configuration files that only this family has.
+        published_sizes: Whether an original checkpoint without a configuration is one of the published size.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Family:
     classes: Mapping[str, str]
     tokenizer_files: tuple[str, ...]
     config_only: tuple[str, ...] = ()
+    published_sizes: bool = False
 
     def load(self, kind: str) -> Any:
         """The class of that kind.

@@ -34,4 +34,5 @@ FAMILY: Final = Family(
         "tokenizer.json",
     ),
     config_only=("hparams.json",),
+    published_sizes=True,
 )

@@ -4,11 +4,12 @@ Source: openai/gpt-2, src/model.py. The original's linear layers are convolution
 ours are [in, out], so nothing is transposed. The output layer is the table of tokens, and has no row.
 """
 
+from os import PathLike
 from typing import Any, Final
 
 from ...checkpoint.bookkeeping import TENSORFLOW_BOOKKEEPING
 from ...checkpoint.keymap import KeyMap, Row
-from ...checkpoint.storage import tensorflow
+from ...checkpoint.storage import TENSORFLOW
 from ..config import PretrainedConfig
 
 _LAYER: Final = "model/h{n}/"
@@ -25,7 +26,7 @@ _NORMS: Final[tuple[tuple[str, str], ...]] = (
 
 #: The table of the family. The multiple-choice head is not the original's.
 KEY_MAP: Final = KeyMap(
-    storage=tensorflow("model.ckpt"),
+    storage=TENSORFLOW,
     rows=(
         Row("model/wte", "transformer.wte.weight"),
         Row("model/wpe", "transformer.wpe.weight"),
@@ -59,3 +60,25 @@ def original_config(config: PretrainedConfig) -> tuple[str, dict[str, Any]]:
         "n_ctx": values["n_positions"],
         **{key: values[key] for key in ("n_embd", "n_head", "n_layer")},
     }
+
+
+def convert_gpt2_checkpoint_to_pytorch(
+    gpt2_checkpoint_path: str | PathLike[str],
+    gpt2_config_file: str | PathLike[str],
+    pytorch_dump_folder_path: str | PathLike[str],
+) -> None:
+    """Convert a checkpoint under the name and with the arguments of the published packages.
+
+    Args:
+        gpt2_checkpoint_path: The TensorFlow checkpoint of GPT-2.
+        gpt2_config_file: Its configuration; "" for that beside it, or for the published sizes.
+        pytorch_dump_folder_path: Folder that gets `pytorch_model.bin` and `config.json`.
+
+    Raises:
+        OSError: A file is missing or damaged, or the disk refused one.
+        ValueError: Names or shapes don't fit; the message lists all of them.
+    """
+    from ..conversion import convert_classic
+    from . import FAMILY
+
+    convert_classic(FAMILY, gpt2_checkpoint_path, gpt2_config_file, pytorch_dump_folder_path)

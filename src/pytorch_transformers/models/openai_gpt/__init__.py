@@ -34,5 +34,5 @@ FAMILY: Final = Family(
         "added_tokens.json",
         "tokenizer.json",
     ),
-    config_only=("params_shapes.json",),
+    published_sizes=True,
 )

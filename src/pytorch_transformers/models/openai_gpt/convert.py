@@ -5,6 +5,7 @@ and joined, and their shapes in the order of `variables`. What is surprising: po
 though the program keeps them the other way round. Linear layers are [1, in, out]; ours keep [in, out].
 """
 
+from os import PathLike
 from typing import Any, Final
 
 from ...checkpoint.keymap import KeyMap, Operation, Row
@@ -56,7 +57,6 @@ KEY_MAP: Final = KeyMap(
     storage=flat_arrays(_names),
     rows=(*_TABLES, *(Row(_LAYER + theirs, _OUR_LAYER + ours, operation) for theirs, ours, operation in _OF_LAYER)),
     heads=(("language_model", ()),),
-    fresh=("multiple_choice_head.",),
 )
 
 
@@ -73,3 +73,25 @@ def original_config(config: PretrainedConfig) -> tuple[str, dict[str, Any]]:
             "tokens out with set_num_special_tokens(0)"
         )
     return CONFIG_NAME, values
+
+
+def convert_openai_checkpoint_to_pytorch(
+    openai_checkpoint_folder_path: str | PathLike[str],
+    openai_config_file: str | PathLike[str],
+    pytorch_dump_folder_path: str | PathLike[str],
+) -> None:
+    """Convert a checkpoint under the name and with the arguments of the published packages.
+
+    Args:
+        openai_checkpoint_folder_path: The checkpoint of OpenAI GPT in NumPy files.
+        openai_config_file: Its configuration; "" for that beside it, or for the published sizes.
+        pytorch_dump_folder_path: Folder that gets `pytorch_model.bin` and `config.json`.
+
+    Raises:
+        OSError: A file is missing or damaged, or the disk refused one.
+        ValueError: Names or shapes don't fit; the message lists all of them.
+    """
+    from ..conversion import convert_classic
+    from . import FAMILY
+
+    convert_classic(FAMILY, openai_checkpoint_folder_path, openai_config_file, pytorch_dump_folder_path)

@@ -22,6 +22,7 @@ from ..nn.checks import (
     recording,
     values_readable,
 )
+from ..nn.fused import serves
 from ..nn.masks import CausalMask
 
 #: Keys and values of earlier tokens: one tensor [2, B, A, T, D] a layer, as published, or a cache.
@@ -232,11 +233,12 @@ def run_blocks(
         recompute: Whether to compute layers again in backward rather than to keep their activations.
     """
     presents, states, probs = [], [], []
+    packed = serves(hidden)
     for number, block in enumerate(blocks):
         if need_states:
             states.append(hidden)
         silenced = None if head_mask is None else head_mask[number]
-        arguments = (hidden, mask, layer_past(past, number), silenced, need_probs)
+        arguments = (hidden, mask, layer_past(past, number), silenced, need_probs, packed)
         done: BlockOutput = checkpoint(block, *arguments, use_reentrant=False) if recompute else block(*arguments)
         hidden = done.hidden
         presents.append(done.present)

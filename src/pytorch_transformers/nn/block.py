@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from .activations import Activation
 from .attention import attend, merge_heads
 from .cache import Past, extended
+from .fused import FusableLayer, FusedConv1D, PackedCopy, can_fuse, normalised
 from .layers import Conv1D, prune_conv1d_layer
 from .masks import CausalMask
 from .pruning import kept_columns
@@ -111,7 +112,7 @@ class FeedForward(nn.Module):
         return projected
 
 
-class DecoderBlock(nn.Module):
+class DecoderBlock(FusableLayer):
     """One layer.
 
     Args:
@@ -139,6 +140,7 @@ class DecoderBlock(nn.Module):
         past: Past = None,
         head_mask: Tensor | None = None,
         need_probs: bool = False,
+        packed_weights: bool = False,
     ) -> BlockOutput:
         """Compute one layer.
 
@@ -148,7 +150,11 @@ class DecoderBlock(nn.Module):
             past: Keys and values of the tokens before them.
             head_mask: [A], multiplies the attention probabilities of each head.
             need_probs: Whether to return the probabilities.
+            packed_weights: Whether those of `fuse` may be used where there are some; see `nn/fused.py`, `serves`.
         """
+        if packed_weights and self.fused is not None and self.fused.usable(hidden):
+            output: BlockOutput = self.fused(hidden, mask, past, head_mask, need_probs)
+            return output
         if self.norm_first:
             attended = self.attn(self.ln_1(hidden), mask, past, head_mask, need_probs)
             hidden = hidden + attended.hidden
@@ -158,6 +164,51 @@ class DecoderBlock(nn.Module):
             hidden = self.ln_1(hidden + attended.hidden)
             hidden = self.ln_2(hidden + self.mlp(hidden))
         return BlockOutput(hidden, attended.present, attended.probs)
+
+    def make_fused(self) -> "FusedBlock | None":
+        """The layer on packed weights, where oneDNN can take them; see `nn/fused.py`."""
+        linears = (self.attn.c_attn, self.attn.c_proj, self.mlp.c_fc, self.mlp.c_proj)
+        plain = all(map(can_fuse, linears)) and type(self.ln_1) is type(self.ln_2) is nn.LayerNorm
+        return FusedBlock(self) if plain and self.attn.scaled else None
+
+
+class FusedBlock(PackedCopy):
+    """A `DecoderBlock` on packed copies of its weights, without dropout."""
+
+    def __init__(self, block: DecoderBlock) -> None:
+        attention, inner, outer = block.attn, block.mlp.c_fc, block.mlp.c_proj
+        super().__init__(
+            block, (attention.c_attn, attention.c_proj, inner, outer), (block.ln_1, block.ln_2), block.mlp.act
+        )
+        self.qkv, self.output = FusedConv1D(attention.c_attn), FusedConv1D(attention.c_proj)
+        self.inner, self.outer = FusedConv1D(inner, activation=block.mlp.act), FusedConv1D(outer)
+        self.ln_1, self.ln_2, self.norm_first = block.ln_1, block.ln_2, block.norm_first
+        self.attention = attention
+
+    def __call__(
+        self, hidden: Tensor, mask: CausalMask, past: Past, head_mask: Tensor | None, need_probs: bool
+    ) -> BlockOutput:
+        """See `DecoderBlock.forward`."""
+        B, T, _ = hidden.shape
+        first = normalised(self.ln_1, hidden) if self.norm_first else hidden
+        mixed = self.qkv(first).view(B, T, 3, self.attention.n_head, -1).permute(2, 0, 3, 1, 4)  # [3, B, A, T, D]
+        present = extended(mixed[1:], past)
+        context, probs = attend(
+            mixed[0],
+            present[0],
+            present[1],
+            mask=mask.added,
+            causal=mask.causal,
+            head_mask=self.attention.kept(head_mask),
+            need_probs=need_probs,
+        )
+        hidden = self.output.plus(merge_heads(context), hidden)
+        if self.norm_first:
+            hidden = self.outer.plus(self.inner(normalised(self.ln_2, hidden)), hidden)
+        else:
+            hidden = normalised(self.ln_1, hidden)
+            hidden = normalised(self.ln_2, self.outer.plus(self.inner(hidden), hidden))
+        return BlockOutput(hidden, present, probs)
 
 
 def prune_blocks(blocks: nn.ModuleList, heads_to_prune: Mapping[int, set[int]], heads: int) -> None:

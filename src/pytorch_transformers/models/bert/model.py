@@ -200,7 +200,8 @@ class BertLayer(FusableLayer):
         """
         if packed_weights and self.fused is not None and self.fused.usable(hidden):
             kept = None if head_mask is None else self.attention.self.kept(head_mask)
-            return self.fused(hidden, layout, kept, need_probs, first_only)
+            output: tuple[Tensor, Tensor | None] = self.fused(hidden, layout, kept, need_probs, first_only)
+            return output
         context, probs = self.attention.self(hidden, layout, head_mask, need_probs, first_only)
         attended = self.attention.output(context, layout.first(hidden) if first_only else hidden)
         return self.output(self.intermediate(attended), attended), probs

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from ...nn.cache import KeyValueCache
+from ...nn.fused import VocabularyHead
 from ..causal import MultipleChoiceHead, decode_last, double_heads_output, language_model_output
 from ..decoder import DecoderInputs, Pasts
 from .config import GPT2Config
@@ -24,7 +25,7 @@ class _WithVocabulary(GPT2PreTrainedModel):
     def __init__(self, config: GPT2Config) -> None:
         super().__init__(config)
         self.transformer = GPT2Model(config)
-        self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
+        self.lm_head = VocabularyHead(config.n_embd, config.vocab_size)
 
     def get_output_embeddings(self) -> nn.Linear:
         """The projection onto the vocabulary [V, H], which shares its matrix with the table of tokens."""

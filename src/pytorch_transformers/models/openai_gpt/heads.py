@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from ...nn.cache import KeyValueCache
+from ...nn.fused import VocabularyHead
 from ..causal import MultipleChoiceHead, decode_last, double_heads_output, language_model_output
 from ..decoder import DecoderInputs
 from .config import OpenAIGPTConfig
@@ -23,7 +24,7 @@ class _WithVocabulary(OpenAIGPTPreTrainedModel):
     def __init__(self, config: OpenAIGPTConfig) -> None:
         super().__init__(config)
         self.transformer = OpenAIGPTModel(config)
-        self.lm_head = nn.Linear(config.n_embd, config.total_tokens_embeddings, bias=False)
+        self.lm_head = VocabularyHead(config.n_embd, config.total_tokens_embeddings)
 
     def get_output_embeddings(self) -> nn.Linear:
         """The projection onto the vocabulary [V, H], which shares its matrix with the table of tokens."""

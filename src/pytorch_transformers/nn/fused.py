@@ -44,9 +44,9 @@ def can_fuse(linear: nn.Module) -> bool:
 
     A layer that another library put in the place of a plain one (quantised, low-rank adapters) stays as it is.
     """
-    if type(linear) not in (nn.Linear, Conv1D) or linear.bias is None or "weight" not in linear._parameters:
+    if type(linear) not in (nn.Linear, Conv1D, VocabularyHead):
         return False
-    weight = linear._parameters["weight"]
+    weight = linear._parameters.get("weight")
     if (
         weight is None
         or weight.device.type != "cpu"
@@ -106,7 +106,7 @@ class FusedConv1D(FusedLinear):
 
     def __init__(self, layer: Conv1D, activation: Activation | None = None) -> None:
         super().__init__(layer, activation=activation)
-        self.plain, self.activation = layer.weight.detach(), activation
+        self.plain, self.shift, self.activation = layer.weight.detach(), layer.bias.detach(), activation
 
     def __call__(self, x: Tensor) -> Tensor:
         """[B, T, in] -> [B, T, out]: activation(x W + b)."""
@@ -123,7 +123,7 @@ class FusedConv1D(FusedLinear):
         return x.dtype == torch.float32 and x.numel() == x.shape[-1]
 
     def _row(self, x: Tensor) -> Tensor:
-        return torch.addmm(self.bias, x.view(1, -1), self.plain).view(*x.shape[:-1], -1)
+        return torch.addmm(self.shift, x.view(1, -1), self.plain).view(*x.shape[:-1], -1)
 
 
 class PackedCopy:

@@ -35,6 +35,7 @@ from .models.gpt2.model import GPT2Model as GPT2Model
 from .models.gpt2.model import GPT2PreTrainedModel as GPT2PreTrainedModel
 from .models.gpt2.pretrained import GPT2_PRETRAINED_CONFIG_ARCHIVE_MAP as GPT2_PRETRAINED_CONFIG_ARCHIVE_MAP
 from .models.gpt2.pretrained import GPT2_PRETRAINED_MODEL_ARCHIVE_MAP as GPT2_PRETRAINED_MODEL_ARCHIVE_MAP
+from .models.gpt2.tokenizer import GPT2Tokenizer as GPT2Tokenizer
 from .models.openai_gpt.config import OpenAIGPTConfig as OpenAIGPTConfig
 from .models.openai_gpt.heads import OpenAIGPTDoubleHeadsModel as OpenAIGPTDoubleHeadsModel
 from .models.openai_gpt.heads import OpenAIGPTLMHeadModel as OpenAIGPTLMHeadModel
@@ -46,6 +47,7 @@ from .models.openai_gpt.pretrained import (
 from .models.openai_gpt.pretrained import (
     OPENAI_GPT_PRETRAINED_MODEL_ARCHIVE_MAP as OPENAI_GPT_PRETRAINED_MODEL_ARCHIVE_MAP,
 )
+from .models.openai_gpt.tokenizer import OpenAIGPTTokenizer as OpenAIGPTTokenizer
 from .models.outputs import BaseModelOutputWithPast as BaseModelOutputWithPast
 from .models.outputs import BaseModelOutputWithPooling as BaseModelOutputWithPooling
 from .models.outputs import BertForPreTrainingOutput as BertForPreTrainingOutput

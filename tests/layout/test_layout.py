@@ -22,10 +22,11 @@ ARROWS = {
     "hub": {"files"},
     "checkpoint": {"files", "hub"},
     "tokenizers": {"files", "hub"},
-    "models": {"nn", "tokenizers", *PLUMBING},
+    "generation": {"nn", "files"},
+    "models": {"nn", "generation", "tokenizers", *PLUMBING},
     "data": {"nn", "models", "tokenizers", *PLUMBING},
     "training": {"nn", "models", "tokenizers", "data", "optim", *PLUMBING},
-    "cli": {"nn", "models", "tokenizers", "data", "optim", "training", *PLUMBING},
+    "cli": {"nn", "generation", "models", "tokenizers", "data", "optim", "training", *PLUMBING},
     "__main__": {"cli"},
 }
 #: Modules under the names of the published package. They only pass names on, and nothing inside imports them.

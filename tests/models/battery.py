@@ -1,7 +1,8 @@
 """What every family must do, written once.
 
-A family describes itself with a `Case`; its `test_battery.py` runs `EVERY_MODEL` on each of its classes and `ONCE` on
-the family. A check is a function of the case (and a class) that asserts; it builds what it needs from a fixed seed.
+A family describes itself with a `Case`; its `test_battery.py` runs `EVERY_MODEL` on each of its classes, `CAUSAL` too
+if they are decoders, and `ONCE` on the family. A check is a function of the case (and a class) that asserts; it builds
+what it needs from a fixed seed.
 
 Letters: B batch, T tokens.
 """
@@ -45,8 +46,8 @@ class Case:
     """(model class, inputs) -> the labels of the head; empty for the base."""
     outputs: Callable[[type[Any], int, int], dict[str, tuple[int, ...]]]
     """(model class, batch, length) -> shapes of the output fields without labels, in order."""
-    losses: tuple[str, ...] = ("loss",)
-    """Fields that come first when labels are given."""
+    losses: Callable[[type[Any]], tuple[str, ...]] = lambda _: ("loss",)
+    """(model class) -> fields that come first when labels are given."""
     max_length: int = 0
     """Number of positions; 0 if there is no limit."""
     unused: Callable[[type[Any]], str] = lambda _: r"(?!)"
@@ -58,6 +59,14 @@ class Case:
     head_count: int = 0
     layer_count: int = 0
     prune: bool = True
+    layers: str = "num_hidden_layers"
+    """The family's name of the number of layers."""
+    dropout: str = "hidden_dropout_prob"
+    """The family's name of a dropout that every model has."""
+    spread: Callable[[str, Any], float] = lambda _, config: float(config.initializer_range)
+    """(parameter, configuration) -> standard deviation of a new matrix."""
+    uncached: dict[str, Any] = field(default_factory=dict)
+    """Configuration fields without which a decoder returns keys and values, [2, B, …]: two rows, whatever the batch."""
     options: dict[str, Any] = field(default_factory=dict)
     """Configuration fields that a round trip must keep, with values that are not the defaults."""
 
@@ -131,10 +140,11 @@ def check_shapes(case: Case, model_class: type[Any]) -> None:
         assert extra not in fields(output)
         assert getattr(output, extra) is None
     labels = case.labels(model_class, inputs)
+    losses = case.losses(model_class)
     if labels:
         with_loss = model(**inputs, **labels)
-        assert fields(with_loss)[: len(case.losses) + len(expected)] == [*case.losses, *expected]
-        for name in case.losses:
+        assert fields(with_loss)[: len(losses) + len(expected)] == [*losses, *expected]
+        for name in losses:
             assert with_loss[name].shape == ()
             assert with_loss[name].item() > 0.0
 
@@ -217,7 +227,7 @@ def check_gather(case: Case, model_class: type[Any], monkeypatch: pytest.MonkeyP
             return torch.cat([part.unsqueeze(0) if part.dim() == 0 else part for part in parts], dim)
 
     monkeypatch.setattr(scatter_gather, "Gather", Joined)
-    model = build(case, model_class)
+    model = build(case, model_class, **case.uncached)
     halves = [case.inputs(model_class, batch, 5, seed) for batch, seed in ((2, 1), (3, 2))]
     for labelled, hidden in itertools.product((False, True), (False, True)):
         parts = [
@@ -283,7 +293,7 @@ def _spread(values: Tensor, sigma: float, what: str) -> None:
     assert abs(std - sigma) <= 5 * sigma / (2 * count) ** 0.5, f"{what}: std {std:.4f}, expected {sigma}"
 
 
-def assert_initialised(model: nn.Module, sigma: float) -> None:
+def assert_initialised(model: Any, spread: Callable[[str, Any], float]) -> None:
     """Weights of maps and tables are normal, biases 0, normalisations 1 and 0; each parameter is looked at."""
     seen: set[str] = set()
     pooled: list[Tensor] = []
@@ -296,16 +306,17 @@ def assert_initialised(model: nn.Module, sigma: float) -> None:
             elif "norm" in type(module).__name__.lower():
                 assert torch.equal(parameter, torch.ones_like(parameter)), full
             elif parameter.dim() >= 2:
+                sigma = spread(full, model.config)
                 _spread(parameter.detach(), sigma, full)
-                pooled.append(parameter.detach().reshape(-1))
+                pooled.append(parameter.detach().reshape(-1) / sigma)
     assert seen == {name for name, _ in model.named_parameters(remove_duplicate=False)}
-    _spread(torch.cat(pooled), sigma, "all weights together")
+    _spread(torch.cat(pooled), 1.0, "all weights together")
 
 
 def check_initialisation(case: Case, model_class: type[Any]) -> None:
     """The family's rule, for a range that is not the default of torch nor of the family."""
     torch.manual_seed(11)
-    assert_initialised(model_class(case.config(initializer_range=0.05)), 0.05)
+    assert_initialised(model_class(case.config(initializer_range=0.05)), case.spread)
 
 
 def check_initialisation_of_subclasses(case: Case) -> None:
@@ -328,7 +339,7 @@ def check_initialisation_of_subclasses(case: Case) -> None:
 
     for custom in (Custom, Derived):
         torch.manual_seed(12)
-        assert_initialised(custom(case.config(initializer_range=0.05)), 0.05)
+        assert_initialised(custom(case.config(initializer_range=0.05)), case.spread)
 
 
 def check_determinism(case: Case, model_class: type[Any]) -> None:
@@ -342,14 +353,12 @@ def check_determinism(case: Case, model_class: type[Any]) -> None:
     one, same, other = fresh(5), fresh(5), fresh(6)
     assert all(torch.equal(one[name], same[name]) for name in one)
     assert any(not torch.equal(one[name], other[name]) for name in one)
-    model = (
-        build(case, model_class, hidden_dropout_prob=0.5)
-        if "hidden_dropout_prob" in case.options
-        else build(case, model_class)
-    )
+    drops = case.dropout in case.options
+    changes: dict[str, Any] = {case.dropout: 0.5} if drops else {}
+    model = build(case, model_class, **changes)
     inputs = case.inputs(model_class, 2, 5, 5)
     assert_equal_outputs(model(**inputs), model(**inputs), "twice", exact=True)
-    if "hidden_dropout_prob" in case.options:
+    if drops:
         model.train()
         torch.manual_seed(1)
         first = tensors(model(**inputs))[0]
@@ -362,12 +371,12 @@ def check_determinism(case: Case, model_class: type[Any]) -> None:
 
 
 def _training_loss(case: Case, model: Any, batch: int = 3, length: int = 6) -> Tensor:
-    """The head's own loss; the weighted sum of all outputs where there is none."""
+    """The head's own losses together; the weighted sum of all outputs where there is none."""
     inputs = case.inputs(type(model), batch, length, 7)
     labels = case.labels(type(model), inputs)
     output = model(**inputs, **labels)
-    loss: Tensor = output.loss if "loss" in fields(output) else scalar(output)
-    return loss
+    own: list[Tensor] = [output[name] for name in case.losses(type(model)) if name in fields(output)]
+    return torch.stack(own).sum() if own else scalar(output)
 
 
 def check_gradient_flow(case: Case, model_class: type[Any]) -> None:
@@ -441,6 +450,9 @@ def padded(inputs: Inputs, extra: int, seed: int, vocab: int) -> Inputs:
     generator = torch.Generator().manual_seed(seed)
     longer: Inputs = {}
     for name, value in inputs.items():
+        if name == "mc_token_ids":  # places in the text
+            longer[name] = value
+            continue
         assert name in {"input_ids", "attention_mask", "token_type_ids"}, f"how to pad {name}?"
         longer[name] = torch.cat([value, value.new_zeros(*value.shape[:-1], extra)], -1)
     hidden = longer["attention_mask"] == 0
@@ -453,7 +465,7 @@ def padded(inputs: Inputs, extra: int, seed: int, vocab: int) -> Inputs:
 
 def check_padding_invariance(case: Case, model_class: type[Any]) -> None:
     """C2: neither the ids at padded places nor their number changes a real position."""
-    model = build(case, model_class)
+    model = build(case, model_class, **case.uncached)
     inputs = case.inputs(model_class, 4, 6, 9)
     mask = inputs["attention_mask"].bool()
     assert not mask.all()
@@ -489,7 +501,8 @@ def check_resize(case: Case, model_class: type[Any]) -> None:
         if size > vocab:
             assert 0 < float(table.weight[vocab:].detach().std()) < 0.1, "new rows follow the family's rule"
         inputs = case.inputs(model_class, 2, 5, 10)
-        inputs["input_ids"] = inputs["input_ids"].clamp(max=size - 1)
+        for name in ("input_ids", "token_type_ids"):  # the types of some families are ids too
+            inputs[name] = inputs[name].clamp(max=size - 1)
         inputs["input_ids"].view(-1)[0] = size - 1
         output = model(**inputs)
         for name, shape in case.outputs(model_class, 2, 5).items():
@@ -526,11 +539,11 @@ def check_pruning(case: Case, model_class: type[Any], folder: Path) -> None:
     if not case.prune:
         pytest.skip("the family has no heads that can be removed")
     inputs = case.inputs(model_class, 2, 6, 11)
-    masked = build(case, model_class)
+    masked = build(case, model_class, **case.uncached)
     mask = torch.ones(case.layer_count, case.head_count)
     mask[0, 1] = mask[0, 3] = mask[-1, 0] = 0.0
     expected = masked(**inputs, head_mask=mask)
-    model = build(case, model_class)
+    model = build(case, model_class, **case.uncached)
     size = sum(p.numel() for p in model.parameters())
     model.prune_heads({0: [1], case.layer_count - 1: [0]})
     model.prune_heads({0: [3]})
@@ -576,6 +589,182 @@ def check_other_types(case: Case, model_class: type[Any]) -> None:
             assert float((one.double() - other.double()).abs().max()) <= bound
 
 
+# --- decoders ---------------------------------------------------------------------------------------------------------
+
+
+def per_token(output: Any) -> list[Tensor]:
+    """What is said of each token: [..., T, N], from an output of known fields."""
+    names = ("last_hidden_state", "logits", "lm_logits", "hidden_states")
+    return [x for name in names if (found := getattr(output, name, None)) is not None for x in tensors(found)]
+
+
+def check_causality(case: Case, model_class: type[Any]) -> None:
+    """A later token, whatever it is, changes no bit of what is said of an earlier one; nor does its absence."""
+    model = build(case, model_class)
+    inputs = case.inputs(model_class, 2, 8, 21)
+    ids, types = inputs["input_ids"], inputs["token_type_ids"]
+    vocab = case.config().vocab_size
+    for switches in ({}, {"output_attentions": True, "output_hidden_states": True}):
+        with torch.no_grad():
+            whole = per_token(model(input_ids=ids, token_type_ids=types, **switches))
+            for place in range(1, 8):
+                later = torch.arange(8) >= place
+                changed = torch.where(later, (ids * 7 + place) % vocab, ids)
+                other = per_token(model(input_ids=changed, token_type_ids=types.masked_fill(later, 3), **switches))
+                shorter = per_token(model(input_ids=ids[..., :place], token_type_ids=types[..., :place], **switches))
+                assert len(whole) == len(other) == len(shorter) > 0
+                for one, two, three in zip(whole, other, shorter, strict=True):
+                    assert torch.equal(one[..., :place, :], two[..., :place, :]), f"place {place} is seen before it"
+                    assert not torch.equal(one[..., place:, :], two[..., place:, :])
+                    assert_same(three, one[..., :place, :], f"the first {place} alone")
+
+
+def left_padded(inputs: Inputs, lengths: Tensor, seed: int, vocab: int) -> Inputs:
+    """The first `lengths` tokens of each row, at the end of it, random ids before them, and the mask that says so."""
+    ids, types = inputs["input_ids"].clone(), inputs["token_type_ids"].clone()
+    mask = torch.zeros_like(ids)
+    generator = torch.Generator().manual_seed(seed)
+    for place in itertools.product(*map(range, ids.shape[:-1])):
+        length = int(lengths[place])
+        for x in (ids, types):
+            noise = torch.randint(0, vocab, (x.shape[-1] - length,), generator=generator)
+            x[place] = torch.cat([noise, x[place][:length]])
+        mask[place][-length:] = 1
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+
+
+def check_left_padding(case: Case, model_class: type[Any]) -> None:
+    """E1: rows of unequal length, padded on the left, give in a batch what each gives alone, whatever the padding is.
+
+    Also with a batch longer than the positions there are, as long as no row is.
+    """
+    model = build(case, model_class)
+    for length in (8, case.max_length + 3):
+        inputs = case.inputs(model_class, 3, length, 22)
+        inputs = {name: inputs[name] for name in ("input_ids", "token_type_ids")}
+        limit = min(length, case.max_length)
+        lengths = torch.randint(
+            1, limit + 1, inputs["input_ids"].shape[:-1], generator=torch.Generator().manual_seed(1)
+        )
+        lengths.view(-1)[0], lengths.view(-1)[-1] = limit, 1
+        for switches in ({}, {"output_attentions": True, "output_hidden_states": True}):
+            batch = left_padded(inputs, lengths, 5, case.config().vocab_size)
+            with torch.no_grad():
+                together = model(**batch, **switches)
+                other = model(**left_padded(inputs, lengths, 6, case.config().vocab_size), **switches)
+            mask = batch["attention_mask"].bool()
+            for one, two in zip(per_token(together), per_token(other), strict=True):
+                assert_same(one[mask], two[mask], "other ids at padding")
+            for place in itertools.product(*map(range, lengths.shape)):
+                count = int(lengths[place])
+                row = {name: value[place][:count].expand(*[1] * len(place), -1) for name, value in inputs.items()}
+                with torch.no_grad():
+                    alone = model(**row, **switches)
+                for one, two in zip(per_token(together), per_token(alone), strict=True):
+                    assert_same(one[place][-count:], two[(0,) * len(place)], f"row {place} of {count} tokens")
+                if "mc_logits" in fields(alone):
+                    assert_same(together.mc_logits[place], alone.mc_logits.reshape(()), f"choice {place}")
+
+
+def check_positions(case: Case, model_class: type[Any]) -> None:
+    """They count from the first real token; one row of them serves all; given ones are used as they are."""
+    model = build(case, model_class)
+    inputs = case.inputs(model_class, 3, 7, 23)
+    ids = inputs["input_ids"]
+    places = torch.arange(7)
+    with torch.no_grad():
+        plain = model(input_ids=ids)
+        for given in (places[None], places.expand(ids.shape), places.expand(ids.shape).int()):
+            assert_equal_outputs(model(input_ids=ids, position_ids=given), plain, "the default", exact=True)
+        mask = torch.ones_like(ids)
+        assert_equal_outputs(model(input_ids=ids, attention_mask=mask), plain, "a mask without padding", exact=True)
+        mask[..., :3] = 0
+        counted = (places - 3).clamp(min=0).expand(ids.shape)
+        assert_equal_outputs(
+            model(input_ids=ids, attention_mask=mask),
+            model(input_ids=ids, attention_mask=mask, position_ids=counted),
+            "counted",
+            exact=True,
+        )
+        turned = model(input_ids=ids, position_ids=places.flip(0)[None])
+    assert not torch.allclose(per_token(turned)[0], per_token(plain)[0])
+
+
+def check_leading_axes(case: Case, model_class: type[Any]) -> None:
+    """Choices are rows: any axes before that of the tokens can be flattened, and come back in what is said of each."""
+    model = build(case, model_class, **case.uncached)
+    inputs = case.inputs(model_class, 6, 5, 24)
+    flat = {name: value.reshape(-1, 5) for name, value in inputs.items() if value.shape == inputs["input_ids"].shape}
+    rows = len(flat["input_ids"])
+    with torch.no_grad():
+        expected = model(**flat, output_hidden_states=True)
+        for shape in ((1, rows), (2, rows // 2), (rows // 6, 3, 2)):
+            output = model(**{name: x.reshape(*shape, 5) for name, x in flat.items()}, output_hidden_states=True)
+            assert fields(output) == fields(expected)
+            for one, other in zip(tensors(output), tensors(expected), strict=True):
+                assert one.shape == (*shape, *other.shape[1:])
+                assert torch.equal(one.reshape(other.shape), other)
+
+
+def check_token_types(case: Case, model_class: type[Any]) -> None:
+    """They are looked up in the table of tokens and added: the same as vectors that were added before."""
+    model = build(case, model_class)
+    inputs = case.inputs(model_class, 2, 6, 25)
+    ids, types = inputs["input_ids"], (inputs["input_ids"] * 3 + 1) % case.config().vocab_size
+    table = model.get_input_embeddings()
+    with torch.no_grad():
+        output = model(input_ids=ids, token_type_ids=types)
+        assert_equal_outputs(model(inputs_embeds=table(ids) + table(types)), output, "vectors")
+        assert_equal_outputs(model(inputs_embeds=table(ids), token_type_ids=types), output, "vectors and types")
+        assert not torch.allclose(per_token(model(input_ids=ids))[0], per_token(output)[0])
+
+
+def check_cached_steps(case: Case, model_class: type[Any]) -> None:
+    """Cache = no cache: pieces of any size, written into `KeyValueCache`, with rows padded on the left or none."""
+    if not hasattr(model_class, "next_token_logits"):
+        pytest.skip("text is generated by models with a vocabulary")
+    model = build(case, model_class)
+    inputs = {name: x.reshape(-1, 9) for name, x in case.inputs(model_class, 3, 9, 26).items() if x.shape[-1] == 9}
+    rows = len(inputs["input_ids"])
+    lengths = torch.arange(rows) % 9 + 1
+    padded_rows = left_padded(inputs, lengths, 4, case.config().vocab_size)
+    full = {"input_ids": inputs["input_ids"]}
+    padding = {name: padded_rows[name] for name in ("input_ids", "attention_mask")}
+    for batch, pieces in itertools.product((full, padding), ((9,), (1,) * 9, (4, 1, 3, 1), (2, 7), (8, 1))):
+        ids, mask = batch["input_ids"], batch.get("attention_mask")
+        cache, end = model.new_cache(rows, 11), 0
+        with torch.no_grad():
+            whole = per_token(model(**batch))[0]
+            for piece in pieces:
+                start, end = end, end + piece
+                seen = None if mask is None else mask[:, :end]
+                logits = model.next_token_logits(ids[:, start:end], cache, seen)
+                assert cache.length == end
+                real = torch.ones(rows, dtype=torch.bool) if mask is None else mask[:, end - 1].bool()
+                assert_same(logits[real], whole[real, end - 1], f"pieces {pieces}, up to {end}")
+
+
+def check_lean_loss(case: Case, model_class: type[Any]) -> None:
+    """`output_logits=False`: no logits, the same loss, and the same gradient of every parameter."""
+    if "output_logits" not in inspect.signature(model_class.forward).parameters:
+        pytest.skip("the model always returns its scores")
+    for frozen in (False, True):
+        model = build(case, model_class).train()
+        model.get_input_embeddings().weight.requires_grad_(not frozen)
+        inputs = case.inputs(model_class, 3, 7, 27)
+        labels = case.labels(model_class, inputs)
+        plain = model(**inputs, **labels)
+        expected = gradients(model, plain.loss)
+        lean = model(**inputs, **labels, output_logits=False)
+        assert fields(lean) == [name for name in fields(plain) if name != "logits"]
+        assert_same(lean.loss, plain.loss, "loss")
+        found = gradients(model, lean.loss)
+        assert found.keys() == expected.keys()
+        for name, gradient in found.items():
+            assert_same(gradient, expected[name], name)
+        assert "logits" in fields(model(**inputs, output_logits=False)), "nothing else to return without labels"
+
+
 # --- compilers and exporters ------------------------------------------------------------------------------------------
 
 # Batch, length: one size to compile or trace at, two others to run at.
@@ -591,7 +780,7 @@ def real_places(tensor: Tensor, inputs: Inputs) -> Tensor:
 def check_compile(case: Case, model_class: type[Any]) -> None:
     """One graph without breaks for all sizes, loss included, equal to eager."""
     torch._dynamo.reset()
-    model = build(case, model_class, num_hidden_layers=1)
+    model = build(case, model_class, **{case.layers: 1})
     compiled: Any = torch.compile(model, backend="aot_eager", fullgraph=True, dynamic=True)
     for batch, length in SIZES[:2]:
         inputs = case.inputs(model_class, batch, length, 13)
@@ -606,7 +795,11 @@ def check_compile(case: Case, model_class: type[Any]) -> None:
 def _dynamic(case: Case, inputs: Inputs) -> dict[str, dict[int, Any]]:
     batch = torch.export.Dim("batch", min=1, max=64)
     length = torch.export.Dim("length", min=1, max=case.max_length or 64)
-    return {name: {0: batch, value.dim() - 1: length} for name, value in inputs.items()}
+    ids = inputs["input_ids"]
+    return {
+        name: {0: batch, value.dim() - 1: length} if value.shape == ids.shape else {0: batch}
+        for name, value in inputs.items()
+    }
 
 
 def _assert_accepts_other_sizes(case: Case, model: Any, run: Callable[[Inputs], Any], what: str) -> None:
@@ -630,14 +823,17 @@ def check_export(case: Case, model_class: type[Any]) -> None:
 def check_trace(case: Case, model_class: type[Any]) -> None:
     """J1: a TorchScript trace holds no number of its example, and the tracer has nothing to warn about."""
     model = build(case, model_class, torchscript=True)
-    names = list(case.inputs(model_class, *SIZES[0], 14))
+    inputs = case.inputs(model_class, *SIZES[0], 14)
     parameters = list(inspect.signature(model.forward).parameters)
-    assert names == parameters[: len(names)], "a trace passes its inputs by position"
-    example = tuple(case.inputs(model_class, *SIZES[0], 14).values())
+    in_order = list(inputs) == parameters[: len(inputs)]  # or else the trace passes its inputs by name
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r".*torch\.jit\.\w+.*deprecated", category=DeprecationWarning)
-        traced = torch.jit.trace(model, example)
-        _assert_accepts_other_sizes(case, model, lambda other: traced(*other.values()), "traced")
+        if in_order:
+            traced = torch.jit.trace(model, tuple(inputs.values()))
+            _assert_accepts_other_sizes(case, model, lambda other: traced(*other.values()), "traced")
+        else:
+            traced = torch.jit.trace(model, example_kwarg_inputs=inputs)
+            _assert_accepts_other_sizes(case, model, lambda other: traced(**other), "traced")
 
 
 def check_onnx(case: Case, model_class: type[Any], folder: Path) -> None:
@@ -748,6 +944,17 @@ EVERY_MODEL: tuple[Check, ...] = (
     check_bad_input,
 )
 """Run on each class of the family; `check_onnx`, which takes seconds, on those the family chooses."""
+
+CAUSAL: tuple[Check, ...] = (
+    check_causality,
+    check_left_padding,
+    check_positions,
+    check_leading_axes,
+    check_token_types,
+    check_cached_steps,
+    check_lean_loss,
+)
+"""Run on each class of a family of decoders."""
 
 ONCE: tuple[Check, ...] = (check_config_round_trip, check_initialisation_of_subclasses, check_source)
 """Run once for the family."""

@@ -63,13 +63,17 @@ class FlatArrays:
     def __init__(self, shapes_file: Path, parts: Sequence[Path], names: Callable[[int], list[str]]) -> None:
         self.prefix = shapes_file.parent
         shapes = _read_shapes(shapes_file)
-        self._shapes = dict(zip(names(len(shapes)), shapes, strict=True))
+        try:
+            self._shapes = dict(zip(names(len(shapes)), shapes, strict=True))
+        except ValueError as error:
+            raise ValueError(f"{shapes_file}: {error}") from error
         self._parts = [(part, _mapped(part)) for part in parts]
         found, needed = sum(len(values) for _, values in self._parts), sum(map(math.prod, shapes))
         if found != needed:
             raise OSError(
                 f"{self.prefix}: {SHAPES_FILE} asks for {needed:,} values, but the {len(parts)} files params_0.npy, "
-                f"params_1.npy, … hold {found:,}. One is missing or of another checkpoint: there should be {_PARTS}."
+                f"params_1.npy, … hold {found:,}. There should be {_PARTS}; "
+                + (f"params_{len(parts)}.npy is missing." if len(parts) < _PARTS else "one is of another checkpoint.")
             )
         ends = itertools.accumulate(map(math.prod, shapes), initial=0)
         self._starts = dict(zip(self._shapes, ends, strict=False))
@@ -89,15 +93,14 @@ class FlatArrays:
         """
         start, shape = self._starts[name], self._shapes[name]
         end = start + math.prod(shape)
-        pieces, offset, first = [], 0, None
+        pieces, offset = [], 0
         for path, values in self._parts:
             if offset < end and start < offset + len(values):
                 pieces.append(values[max(0, start - offset) : end - offset])
-                first = first or path
+                if not np.isfinite(pieces[-1]).all():
+                    raise broken(path, f"{name} holds values that are not finite")
             offset += len(values)
         joined = pieces[0] if len(pieces) == 1 else np.concatenate(pieces) if pieces else np.empty(0, np.float32)
-        if first is not None and not np.isfinite(joined).all():
-            raise broken(first, f"{name} holds values that are not finite")
         return torch.from_numpy(joined).reshape(shape)
 
 
@@ -150,7 +153,7 @@ def _mapped(path: Path) -> NDArray[np.float32]:
         OSError: It is no row of float32.
     """
     try:
-        values = np.load(path, mmap_mode="c", allow_pickle=False)
+        values = np.lib.format.open_memmap(path, mode="c")  # no pickle, no archive
     except (ValueError, EOFError, OSError) as error:
         raise broken(path, str(error) or "it is empty") from error
     if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype != np.float32:

@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from torch import Tensor
 
-from .storage import Storage
+from .storage import TENSORFLOW, Storage
 
 Shape = tuple[int, ...]
 Operation = Literal["as_is", "transpose", "drop_first", "add_first"]
@@ -65,6 +65,11 @@ class Row:
         """The original's name for one of ours, or None if the row is about another."""
         return _translated(name, self._our_pattern, self.original)
 
+    def layer(self, name: str) -> int | None:
+        """The number of the layer that one of the original's names belongs to, if the row is about it."""
+        match = self._original_pattern.fullmatch(name)
+        return int(match[1]) if match is not None and match.lastindex else None
+
     @cached_property
     def _original_pattern(self) -> re.Pattern[str]:
         return _pattern(self.original)
@@ -79,22 +84,22 @@ class KeyMap:
     """The table of a family.
 
     Attributes:
-        storage: How the original program keeps its weights.
         rows: All weights of the original, those of every head included.
         heads: Kind of model -> the names that only its checkpoints have; the first that fits is what a checkpoint is.
         ignored: Patterns (whole names) of what isn't part of the model: optimizer slots, counters of training.
         optional: Beginnings of our names, one for each part that a model may lack; a checkpoint's is then left out.
         fresh: Those of them that a checkpoint may lack, each as a whole: a new head.
         labels: Original names whose first axis is the number of labels.
+        storage: How the original program keeps its weights.
     """
 
-    storage: Storage
     rows: tuple[Row, ...]
     heads: tuple[tuple[str, tuple[str, ...]], ...] = ()
     ignored: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     fresh: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    storage: Storage = TENSORFLOW
 
     def to_ours(self, name: str) -> tuple[Row, str] | None:
         """The row that knows one of the original's names, and our name for it; None if no row does."""
@@ -103,6 +108,11 @@ class KeyMap:
     def to_original(self, name: str) -> tuple[Row, str] | None:
         """The row that knows one of our names, and the original's name for it; None if no row does."""
         return next(((row, theirs) for row in self.rows if (theirs := row.source(name)) is not None), None)
+
+    def layers(self, names: Iterable[str]) -> int:
+        """How many layers a checkpoint with these original names has."""
+        matches = (row.layer(name) for name in names for row in self.rows if "{n}" in row.original)
+        return 1 + max((number for number in matches if number is not None), default=-1)
 
     def head(self, names: Iterable[str]) -> str:
         """The kind of model that a checkpoint with these original names is of."""
@@ -140,6 +150,39 @@ class Plan:
     fresh: list[str] = field(default_factory=list)
 
 
+class Selection(NamedTuple):
+    """The names of a checkpoint, sorted out: inner name -> whole name of what may be weights, and the rest."""
+
+    weights: dict[str, str]
+    ignored: list[str]
+    outside: list[str]
+
+
+def select(key_map: KeyMap, names: Iterable[str], *, scope: str = "", ignore: Sequence[str] = ()) -> Selection:
+    """Sort out the names of an original checkpoint.
+
+    Args:
+        key_map: The table of the family.
+        names: Original names.
+        scope: Leading part to strip; names without it are no weights of the model then.
+        ignore: Patterns (whole names, scope included) of names that aren't part of the model.
+
+    Raises:
+        ValueError: A pattern is no regular expression.
+    """
+    patterns = [_compiled(pattern) for pattern in (*key_map.ignored, *ignore)]
+    prefix = scope_prefix(scope)
+    selected = Selection({}, [], [])
+    for name in names:
+        if any(pattern.fullmatch(name) for pattern in patterns):
+            selected.ignored.append(name)
+        elif name.startswith(prefix):
+            selected.weights[name.removeprefix(prefix)] = name
+        else:
+            selected.outside.append(name)
+    return selected
+
+
 def plan_from_original(
     key_map: KeyMap,
     sources: Mapping[str, Shape],
@@ -163,18 +206,14 @@ def plan_from_original(
         ValueError: The message lists every variable that no row knows, every parameter that gets no value, every
             pair of shapes that differ; or a pattern is no regular expression.
     """
-    plan = Plan()
-    ignored = [_compiled(pattern) for pattern in (*key_map.ignored, *ignore)]
-    prefix = scope_prefix(scope)
-    unknown: list[str] = []
+    selected = select(key_map, sources, scope=scope, ignore=ignore)
+    plan = Plan(ignored=selected.ignored)
+    unknown = list(selected.outside)
     homeless: list[str] = []
     origin: dict[str, str] = {}
     faults: list[str] = []
-    for name in sources:
-        if any(pattern.fullmatch(name) for pattern in ignored):
-            plan.ignored.append(name)
-            continue
-        found = key_map.to_ours(name.removeprefix(prefix))
+    for inner, name in selected.weights.items():
+        found = key_map.to_ours(inner)
         if found is None:
             unknown.append(name)
         elif found[1] not in targets:
@@ -185,7 +224,7 @@ def plan_from_original(
             origin[found[1]] = name
             plan.steps.append(Step(name, found[1], found[0].operation))
     if unknown:
-        faults.append(_unknown(unknown, sources, key_map, prefix))
+        faults.append(_unknown(unknown, sources, key_map, scope_prefix(scope)))
     if homeless:
         faults.append(f"the model, as it is configured, has no place for {', '.join(homeless)}")
     unfilled = [name for name in targets if name not in origin]

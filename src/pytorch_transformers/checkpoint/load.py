@@ -16,6 +16,8 @@ from torch import Tensor, nn
 _OLD_SPELLINGS: Final[Sequence[tuple[re.Pattern[str], str]]] = (
     (re.compile(r"(^|\.)gamma$"), r"\1weight"),
     (re.compile(r"(^|\.)beta$"), r"\1bias"),
+    (re.compile(r"(^|\.)lm_head\.decoder\.weight$"), r"\1lm_head.weight"),
+    (re.compile(r"(^|\.)multiple_choice_head\.linear\.(weight|bias)$"), r"\1multiple_choice_head.summary.\2"),
     (re.compile(r"(^|\.)cls\.predictions\.decoder\.bias$"), r"\1cls.predictions.bias"),
 )
 _PARALLEL_PREFIX: Final = "module."

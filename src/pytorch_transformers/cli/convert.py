@@ -86,7 +86,7 @@ def _report(done: "Conversion") -> str:
     lines = [
         f"{done.model_class} from {done.source}",
         f"used      {len(plan.steps)} tensors, {done.parameters:,} values",
-        f"ignored   {len(plan.ignored)} variables of training",
+        f"ignored   {len(plan.ignored)} variables that are not part of the model",
     ]
     if plan.left_out:
         lines.append(

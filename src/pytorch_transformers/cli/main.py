@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from .. import __version__
-from . import convert, download, features, fill_mask, info, inspect
+from . import convert, download, features, fill_mask, generate, info, inspect, perplexity
 from .common import Verb, join_negative_lists
 
 VERBS: tuple[Verb, ...] = (
     features.VERB,
     fill_mask.VERB,
+    generate.VERB,
+    perplexity.VERB,
     info.VERB,
     download.VERB,
     inspect.VERB,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar, overload
 import torch
 from torch import Tensor, nn
 
-from ..checkpoint.keymap import KeyMap
+from ..checkpoint.keymap import KeyMap, select
 from ..checkpoint.load import LoadReport, load_state
 from ..checkpoint.read import WEIGHT_FILES, find_weights, read_weights
 from ..checkpoint.save import save_bin, save_safetensors, save_sharded
@@ -28,7 +28,7 @@ from .construction import (
     share_parameters,
     shared_parameters,
 )
-from .original import find_original, load_tf_weights, number_of_labels, original_state, with_labels
+from .original import find_original, fitting_config, load_tf_weights, original_state
 
 logger = logging.getLogger(__name__)
 
@@ -182,7 +182,7 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
     def packaged(self, output: Any, return_dict: bool | None) -> Any:
         """The output itself, or a plain tuple where the call or the configuration asks for one."""
         named = self.config.return_dict if return_dict is None else return_dict
-        return output if named and not self.config.torchscript else tuple(output)
+        return output if named and (return_dict or not self.config.torchscript) else tuple(output)
 
     # Switches
 
@@ -297,6 +297,7 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
         )
         original = None if state_dict is not None else find_original(location, cls.key_map, asked=from_tf)
         constructor_options = cls._constructor_options(config_overrides)
+        given = isinstance(config, PretrainedConfig)
         if not isinstance(config, PretrainedConfig):
             config = cls.config_class.from_pretrained(
                 name_or_path if config is None else config,
@@ -304,9 +305,10 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
                 revision=revision if config is None else None,
                 local_files_only=local_files_only,
             )
-            if original is not None:
-                config = with_labels(config, number_of_labels(original, cls.key_map))
-        config = cls._overridden(config, config_overrides)
+        config = cls.overridden(config, config_overrides)
+        if original is not None:
+            said = given or bool({"num_labels", "id2label", "label2id"} & config_overrides.keys())
+            config = fitting_config(config, original, cls.key_map, select(cls.key_map, original), labels=not said)
         state: Mapping[str, Tensor]
         if state_dict is not None:
             source, state = "state_dict", _checked_state(state_dict)
@@ -350,18 +352,9 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
         return (model, report.as_dict()) if output_loading_info else model
 
     @classmethod
-    def without_values(cls: type[Model], config: PretrainedConfig, **config_overrides: Any) -> Model:
-        """The model on the meta device, in evaluation mode: names, shapes and types without memory for values.
-
-        Args:
-            config: Its configuration.
-            **config_overrides: Fields of it to change.
-
-        Raises:
-            TypeError: A field is unknown.
-            ValueError: A value is impossible.
-        """
-        model = cls._blank(cls._overridden(config, config_overrides), torch.device("meta"), None)
+    def without_values(cls: type[Model], config: PretrainedConfig) -> Model:
+        """The model on the meta device, in evaluation mode: names, shapes and types without memory for values."""
+        model = cls._blank(config, torch.device("meta"), None)
         model.tie_weights()
         return model.eval()
 
@@ -374,15 +367,18 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
         return {key: overrides.pop(key) for key in own}
 
     @classmethod
-    def _overridden(cls, config: PretrainedConfig, overrides: Mapping[str, Any]) -> PretrainedConfig:
-        """A configuration with some fields changed; the one given stays as it is."""
+    def overridden(cls, config: PretrainedConfig, overrides: Mapping[str, Any]) -> PretrainedConfig:
+        """A configuration with some fields changed; the one given stays as it is.
+
+        Raises:
+            TypeError: A field is unknown.
+            ValueError: A value is impossible.
+        """
         fields = {config.aliases.get(key, key): value for key, value in overrides.items()}
         config.refuse_typos(fields)
         for key in fields:
             if not hasattr(config, key):
-                raise TypeError(
-                    f"{cls.__name__}.from_pretrained: unknown option {key!r}; it is no field of {type(config).__name__}"
-                )
+                raise TypeError(f"{cls.__name__}: unknown option {key!r}; it is no field of {type(config).__name__}")
         return type(config).from_dict(config.to_dict(), **fields) if fields else config
 
     @classmethod
@@ -405,9 +401,11 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
         return model.to(device, dtype)
 
     @staticmethod
-    def load_tf_weights(model: Model, *config_and_path: Any, scope: str = "", ignore: Sequence[str] = ()) -> Model:
+    def load_tf_weights(
+        model: Model, *config_and_path: Any, scope: str = "", ignore: Sequence[str] = (), **named: Any
+    ) -> Model:
         """See `original.load_tf_weights`, which published code calls as a function of the class."""
-        return load_tf_weights(model, *config_and_path, scope=scope, ignore=ignore)
+        return load_tf_weights(model, *config_and_path, scope=scope, ignore=ignore, **named)
 
     def save_pretrained(
         self,

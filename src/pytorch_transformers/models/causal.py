@@ -4,9 +4,15 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from ..generation.engine import Cancel, Generation, collected
+from ..generation.options import GenerationOptions
+from ..generation.prompts import Prompts
+from ..generation.protocol import CausalModel
+from ..generation.results import GenerationOutput
 from ..nn.checks import check_indices, check_label_shape, recording
 from ..nn.lm_loss import next_token_loss, projected_loss
 from ..nn.losses import classification_loss
+from .base import PreTrainedModel
 from .decoder import DecoderInputs
 from .outputs import BaseModelOutputWithPast, CausalLMOutput, DoubleHeadsModelOutput
 
@@ -35,6 +41,75 @@ class MultipleChoiceHead(nn.Module):
         return scores.squeeze(-1)
 
 
+class ContinuesText(PreTrainedModel):
+    """Text generation with a model that has `new_cache` and `next_token_logits`; the work is in `generation`."""
+
+    def vocabulary_size(self) -> int:
+        """Number of ids that it reads, V."""
+        return self.get_input_embeddings().num_embeddings
+
+    def context_length(self) -> int | None:
+        """Most tokens that one can follow from; None without a limit."""
+        positions: int | None = getattr(self.config, "max_position_embeddings", None)
+        return positions
+
+    def generate(
+        self: CausalModel,
+        input_ids: Prompts,
+        attention_mask: Tensor | None = None,
+        *,
+        cancel: Cancel = None,
+        **options: Any,
+    ) -> GenerationOutput:
+        """Continue prompts.
+
+        Args:
+            input_ids: Ids [B, T] of the prompts, [T] of one, or a list of lists, which may differ in length.
+            attention_mask: [B, T], 1 for tokens and 0 for padding, which may stand on the left or on the right.
+            cancel: Asked before each step; a function, or an event that is set, ends all rows where they are.
+            **options: See `GenerationOptions`; `eos_token_id` and `pad_token_id` are those of the configuration if it
+                has any.
+
+        Raises:
+            ValueError: Something given can't be used, or is too long for the model; nothing was computed.
+            TypeError: There is no such option, or an argument is of another type.
+        """
+        return collected(_generation(self, input_ids, attention_mask, cancel, options))
+
+    def stream(
+        self: CausalModel,
+        input_ids: Prompts,
+        attention_mask: Tensor | None = None,
+        *,
+        cancel: Cancel = None,
+        **options: Any,
+    ) -> Generation:
+        """Continue prompts token by token: an iterator over `NewToken`, whose `close` ends the work.
+
+        Args:
+            input_ids: See `generate`.
+            attention_mask: See `generate`.
+            cancel: See `generate`.
+            **options: See `generate`.
+
+        Raises:
+            ValueError: See `generate`.
+            TypeError: See `generate`.
+        """
+        return _generation(self, input_ids, attention_mask, cancel, options)
+
+
+def _generation(
+    model: CausalModel, input_ids: Prompts, attention_mask: Tensor | None, cancel: Cancel, options: dict[str, Any]
+) -> Generation:
+    config = getattr(model, "config", None)
+    defaults = {name: getattr(config, name, None) for name in ("eos_token_id", "pad_token_id")}
+    checked = GenerationOptions(**{**defaults, **options})
+    if checked.stop_strings:
+        raise ValueError("stop_strings: a model knows ids only; use generation.TextGenerator(model, tokenizer)")
+    return Generation(model, input_ids, attention_mask, checked, cancel)
+
+
 def one_of(name: str, value: Tensor | None, older_name: str, older: Tensor | None) -> Tensor | None:
     """The value of an argument with two names.
 
@@ -52,16 +127,17 @@ def language_model_output(
     labels: Tensor | None,
     lm_labels: Tensor | None,
     output_logits: bool,
+    words: int | None = None,
 ) -> Any:
-    """Scores and loss of a language model; see the `forward` of the models."""
+    """Scores and loss of a language model, of the first `words` tokens; see the `forward` of the models."""
     labels = one_of("labels", labels, "lm_labels", lm_labels)
     hidden = decoded[0]
     loss = logits = None
     if output_logits or labels is None or recording():
-        logits = lm_head(hidden)
+        logits = lm_head(hidden)[..., :words]
         loss = None if labels is None else next_token_loss(logits, labels)
     else:
-        loss = projected_loss(hidden, lm_head.weight, labels)
+        loss = projected_loss(hidden, lm_head.weight[:words], labels)
     return CausalLMOutput.of(loss=loss, logits=logits, **_rest(decoded))
 
 
@@ -73,6 +149,7 @@ def double_heads_output(
     places: tuple[Tensor | None, Tensor | None],
     choices: tuple[Tensor | None, Tensor | None],
     lm_labels: Tensor | None,
+    words: int | None = None,
 ) -> Any:
     """Scores and losses of both heads; `places` and `choices` come under their two names each."""
     hidden = decoded[0]  # [B, C, T, H]
@@ -81,7 +158,7 @@ def double_heads_output(
     if place is not None:
         check_label_shape("mc_token_ids", place, hidden.shape[:-2])
         check_indices("mc_token_ids", place, hidden.shape[-2], "it is a place in the text, counted from 0")
-    lm_logits: Tensor = lm_head(hidden)
+    lm_logits: Tensor = lm_head(hidden)[..., :words]
     mc_logits: Tensor = choice_head(hidden, place)
     return DoubleHeadsModelOutput.of(
         lm_loss=None if lm_labels is None else next_token_loss(lm_logits, lm_labels, "lm_labels"),
@@ -92,10 +169,10 @@ def double_heads_output(
     )
 
 
-def decode_last(decoder: Any, lm_head: nn.Linear, inputs: DecoderInputs) -> Tensor:
+def decode_last(decoder: Any, lm_head: nn.Linear, inputs: DecoderInputs, words: int | None = None) -> Tensor:
     """Scores [B, V] of what follows the last token; no other is projected."""
     hidden: Tensor = decoder.decode(inputs).hidden
-    logits: Tensor = lm_head(hidden[:, -1])
+    logits: Tensor = lm_head(hidden[:, -1])[..., :words]
     return logits
 
 

@@ -113,9 +113,11 @@ class PretrainedConfig:
             ValueError: The size was given twice, or is no whole number of at least 1.
             OSError: The file can't be read.
         """
-        words = others.pop("vocab_size_or_config_json_file", vocab_size)
-        if vocab_size not in (words, default):
-            raise ValueError(f"vocab_size is given twice, also by an alias: {vocab_size!r} and {words!r}")
+        words = vocab_size
+        for alias in [name for name, field in self.aliases.items() if field == "vocab_size" and name in others]:
+            same, words = words, others.pop(alias)
+            if same not in (words, default):
+                raise ValueError(f"vocab_size is given twice, also by an alias: {same!r} and {words!r}")
         if not isinstance(words, str | Path):
             return whole_number("vocab_size", words, 1)
         vars(self).update(vars(self.from_json_file(words, **others)))

@@ -4,25 +4,29 @@ The direction follows from the two ends: an original checkpoint becomes PyTorch 
 TensorFlow checkpoint, whose name ends in `.ckpt` as the original programs' own, or NumPy files where a family has them.
 """
 
+import json
+import re
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final
 
-from ..checkpoint.keymap import Plan, scope_prefix
+from ..checkpoint.keymap import Plan, select
 from ..checkpoint.read import chosen_weights
 from ..checkpoint.save import save_bin, save_safetensors
-from ..files import CONFIG_NAME, SAFE_WEIGHTS_NAME, WEIGHTS_NAME, atomic_write, write_json
+from ..files import CONFIG_NAME, SAFE_WEIGHTS_NAME, WEIGHTS_NAME, atomic_write
 from ..hub import Location
 from .base import PreTrainedModel
 from .config import PretrainedConfig
 from .construction import shared_parameters
-from .original import find_original, number_of_labels, original_state, save_original, with_labels
+from .original import find_original, fitting_config, original_state, save_original
 from .record import Family
 
-_TENSORFLOW: Final = ".ckpt"
+_TENSORFLOW: Final = re.compile(r".*\.ckpt(-\d+)?")  # with the number of the step, as TensorFlow names its own
+_HOLDS_PYTORCH: Final = "holds PyTorch weights already; an OUT that ends in .ckpt makes a TensorFlow checkpoint of them"
 _SINGLE_FILE: Final = (".bin", ".pt", ".pth")
 
 
@@ -99,20 +103,26 @@ def convert(
     location = family.locate(fspath(source), **place)
     if head is not None and head not in family.heads:
         raise ValueError(f"head: {family.name} has no {head!r}; use one of {', '.join(family.heads)}")
-    one_file = Path(out).suffix in _SINGLE_FILE if one_file is None else one_file
-    options = _Options(family, location, Path(out), config, head, scope, ignore, overrides or {}, one_file, progress)
-    if Path(out).suffix == ".safetensors":
+    if not fspath(out):
+        raise ValueError("out: the name is empty")
+    target = Path(out).expanduser()
+    to_original = not one_file and _is_to_original(family, location, target)
+    one_file = target.suffix in _SINGLE_FILE if one_file is None else one_file
+    if target.suffix == ".safetensors" and not one_file:
         raise ValueError(f"{out}: name the folder; {SAFE_WEIGHTS_NAME} is written into it, beside {CONFIG_NAME}")
-    if _is_to_original(family, location, Path(out)):
-        return _to_original(options, fspath(source), place)
-    return _from_original(options)
+    if target.is_dir() if one_file else target.is_file():
+        raise ValueError(f"{out} is there, and is {'a folder' if one_file else 'a file'}; choose another name")
+    if to_original and (scope or ignore):
+        raise ValueError(f"scope and ignore are about names in an original checkpoint, and {out} will be one")
+    options = _Options(family, location, target, config, head, scope, ignore, overrides or {}, one_file, progress)
+    return _to_original(options, fspath(source), place) if to_original else _from_original(options)
 
 
 def _is_to_original(family: Family, location: Location, out: Path) -> bool:
     """Whether PyTorch weights shall become an original checkpoint, rather than the reverse."""
     storage = family.key_map.storage
     if storage.named:
-        return out.suffix == _TENSORFLOW
+        return bool(_TENSORFLOW.fullmatch(out.name))
     return storage.find(location) is None and chosen_weights(location) is not None
 
 
@@ -147,17 +157,18 @@ def _from_original(options: _Options) -> Conversion:
     """TensorFlow to PyTorch. The model is never built: its names and shapes are enough."""
     family, out = options.family, options.out
     if options.location.chosen is not None and chosen_weights(options.location) is not None:
-        raise ValueError(
-            f"{options.location.chosen} holds PyTorch weights already; an OUT that ends in {_TENSORFLOW} makes a "
-            "TensorFlow checkpoint of them"
-        )
-    original = find_original(options.location, family.key_map, asked=True)
+        raise ValueError(f"{options.location.chosen} {_HOLDS_PYTORCH}")
+    original = family.key_map.storage.find(options.location)
+    if original is None and chosen_weights(options.location) is not None:
+        raise ValueError(f"{options.location.description} {_HOLDS_PYTORCH}")
+    original = original or find_original(options.location, family.key_map, asked=True)
     assert original is not None
-    prefix = scope_prefix(options.scope)
-    kind = options.head or family.key_map.head(name.removeprefix(prefix) for name in original)
+    key_map = family.key_map
+    selected = select(key_map, original, scope=options.scope, ignore=options.ignore)
+    kind = options.head or key_map.head(selected.weights)
     model_class: type[PreTrainedModel] = family.load(kind)
-    config = with_labels(options.read_config(), number_of_labels(original, family.key_map, options.scope))
-    model = model_class.without_values(config, **options.overrides)
+    config = model_class.overridden(options.read_config(), options.overrides)
+    model = model_class.without_values(fitting_config(config, original, key_map, selected))
     state, plan = original_state(model, original, scope=options.scope, ignore=options.ignore, progress=options.progress)
     parameters = sum(tensor.numel() for tensor in state.values())
     if options.one_file:
@@ -166,10 +177,13 @@ def _from_original(options: _Options) -> Conversion:
         written = [out]
     else:
         vars(model.config)["architectures"] = [model_class.__name__]
-        model.config.to_json_string()  # what can't be written is found before anything is
-        save_safetensors(state, out / SAFE_WEIGHTS_NAME)
-        written = [out / SAFE_WEIGHTS_NAME, model.config.save_pretrained(out)]
-        written += _copy_vocabulary(family, options.location, out)
+        with ExitStack() as stack:  # all files are complete before the first gets its name
+            weights = stack.enter_context(atomic_write(out / SAFE_WEIGHTS_NAME))
+            save_safetensors(state, weights)
+            settings = stack.enter_context(atomic_write(out / CONFIG_NAME))
+            settings.write_text(model.config.to_json_string(), encoding="utf-8")
+            written = [out / SAFE_WEIGHTS_NAME, out / CONFIG_NAME]
+            written += _copy_vocabulary(stack, family, options.location, out)
     return Conversion(original.prefix, tuple(written), model_class.__name__, plan, parameters, model.config)
 
 
@@ -179,7 +193,7 @@ def _to_original(options: _Options, source: str, place: Mapping[str, Any]) -> Co
     weights = chosen_weights(options.location)
     if weights is None:
         raise ValueError(
-            f"{options.location.description}: no PyTorch weights; an OUT that ends in {_TENSORFLOW} is made of them"
+            f"{options.location.description}: no PyTorch weights; an OUT that ends in .ckpt is made of them"
         )
     config = options.read_config()
     model_class: type[PreTrainedModel] = family.load(options.head or _head_of(config, family))
@@ -191,10 +205,15 @@ def _to_original(options: _Options, source: str, place: Mapping[str, Any]) -> Co
             f"{weights} has no values for {', '.join(missing)} of {model_class.__name__}; choose another head"
         )
     name, values = family.conversion.original_config(model.config)  # refuses what the original can't compute
-    steps, written = save_original(model, out)
     folder = out.parent if family.key_map.storage.named else out
-    write_json(folder / name, values, sort_keys=True)
-    written += [folder / name, *_copy_vocabulary(family, options.location, folder)]
+    text = json.dumps(values, indent=2, sort_keys=True) + "\n"
+    _refuse_company(out, folder / name, text)
+    with ExitStack() as stack:
+        settings = stack.enter_context(atomic_write(folder / name))
+        settings.write_text(text, encoding="utf-8")
+        beside = [folder / name, *_copy_vocabulary(stack, family, options.location, folder)]
+        steps, written = save_original(model, out)
+    written += beside
     plan = Plan(steps=steps, left_out=report["unexpected_keys"])
     return Conversion(weights, tuple(written), model_class.__name__, plan, model.num_parameters(), model.config)
 
@@ -208,15 +227,25 @@ def _head_of(config: PretrainedConfig, family: Family) -> str:
     raise ValueError(f"the configuration doesn't say what was saved; name the head, one of {', '.join(family.heads)}")
 
 
-def _copy_vocabulary(family: Family, location: Location, folder: Path) -> list[Path]:
-    """Copy the files of the tokenizer that lie beside the checkpoint."""
+def _refuse_company(out: Path, config: Path, text: str) -> None:
+    """Refuse to give a checkpoint a folder whose configuration is that of another checkpoint.
+
+    Raises:
+        ValueError: The configuration there says something else, and another checkpoint lies beside it.
+    """
+    others = [path for path in config.parent.glob("*.index") if path.name != f"{out.name}.index"]
+    if others and config.is_file() and config.read_text(encoding="utf-8") != text:
+        raise ValueError(f"{config} belongs to {others[0]}, and would be replaced; give {out.name} a folder of its own")
+
+
+def _copy_vocabulary(stack: ExitStack, family: Family, location: Location, folder: Path) -> list[Path]:
+    """Copy the files of the tokenizer that lie beside the checkpoint; they get their names when `stack` ends."""
     copies = []
     for name in family.tokenizer_files:
         path = location.file(name)
         if path is not None:
             if not (folder / name).exists() or not path.samefile(folder / name):
-                with atomic_write(folder / name) as temporary:
-                    shutil.copyfile(path, temporary)
+                shutil.copyfile(path, stack.enter_context(atomic_write(folder / name)))
             copies.append(folder / name)
     return copies
 

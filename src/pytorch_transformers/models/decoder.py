@@ -65,7 +65,7 @@ class DecoderInputs(NamedTuple):
         """
         name, given = self.tokens
         shape = tuple(given.shape if name == "input_ids" else given.shape[:-1])
-        if len(shape) < 2 or 0 in given.shape:
+        if len(shape) < 2 or (not recording() and 0 in given.shape):
             axes = "[batch, ..., tokens]" if name == "input_ids" else "[batch, ..., tokens, hidden]"
             raise ValueError(f"{name}: expected a shape {axes} without empty axes, found {list(given.shape)}")
         flat: dict[str, Any] = {name: given.reshape(-1, *given.shape[len(shape) - 1 :])}
@@ -73,17 +73,47 @@ class DecoderInputs(NamedTuple):
         for other, x in others:
             if x is not None:
                 check_tensor(other, x)
-                if other != "position_ids" or tuple(x.shape) != (1, shape[-1]):
+                if other != "position_ids" or (not recording() and tuple(x.shape) != (1, shape[-1])):
                     check_shape(other, x, shape, "as the tokens")
                 flat[other] = x.reshape(-1, shape[-1])
         if self.attention_mask is not None:
             check_tensor("attention_mask", self.attention_mask)
+            check_past_form(self.past)
             length = shape[-1] + past_length(self.past)
             check_shape(
                 "attention_mask", self.attention_mask, (*shape[:-1], length), "cached and new tokens of each row"
             )
             flat["attention_mask"] = self.attention_mask.reshape(-1, length)
         return self._replace(**flat), shape
+
+
+def check_past_form(past: Pasts) -> None:
+    """Raise unless it is what a past can be, as far as its length can be read then."""
+    if past is None or isinstance(past, KeyValueCache) or recording():
+        return
+    if not isinstance(past, list | tuple | Tensor):
+        raise TypeError(f"past: expected a tensor for each layer, or a KeyValueCache, found {type(past).__name__}")
+    for layer in past:
+        check_tensor("past", layer)
+        if layer.ndim != 5:
+            raise ValueError(
+                f"past: expected shape [2, batch, heads, tokens, head size] for each layer, found {list(layer.shape)}"
+            )
+
+
+def check_past(past: Sequence[Tensor] | KeyValueCache, batch: int, blocks: nn.ModuleList, like: Tensor) -> None:
+    """Raise `ValueError` unless keys and values are those of this model, for that many rows, of the type of `like`."""
+    attentions = [block.attn for block in blocks if isinstance(block, DecoderBlock)]
+    layers = [past.layer(n).values for n in range(past.layers)] if isinstance(past, KeyValueCache) else list(past)
+    what = "past: a cache" if isinstance(past, KeyValueCache) else "past"
+    if len(layers) != len(attentions):
+        raise ValueError(f"{what}: expected one tensor a layer, {len(attentions)}, found {len(layers)}")
+    length = layers[0].shape[3] if layers else 0
+    for layer, attention in zip(layers, attentions, strict=True):
+        expected = (2, batch, attention.n_head, length, attention.head_size)
+        check_device(what, layer, "the model", like)
+        check_shape(what, layer, expected, "keys and values, batch, heads, tokens, head size")
+        check_float_type(what, layer, like.dtype)
 
 
 def past_length(past: Pasts) -> int:
@@ -115,7 +145,7 @@ def cache_for(blocks: nn.ModuleList, batch: int, length: int, like: Tensor) -> K
     )
 
 
-def check_inputs(inputs: DecoderInputs, *, words: int, positions: int, like: Tensor, layers: int) -> None:
+def check_inputs(inputs: DecoderInputs, *, words: int, positions: int, like: Tensor, blocks: nn.ModuleList) -> None:
     """Refuse what would fail in a kernel, or compute something else than was meant.
 
     Args:
@@ -132,6 +162,7 @@ def check_inputs(inputs: DecoderInputs, *, words: int, positions: int, like: Ten
         return
     name, given = inputs.tokens
     B, T = given.shape[:2]
+    check_past_form(inputs.past)
     before = past_length(inputs.past)
     for other in ("attention_mask", "token_type_ids", "position_ids", "head_mask"):
         if (x := getattr(inputs, other)) is not None:
@@ -159,18 +190,10 @@ def check_inputs(inputs: DecoderInputs, *, words: int, positions: int, like: Ten
                 f"attention_mask: {int(mask.sum(1).max())} real tokens in a row, but this model has {positions} "
                 "positions; shorten the text"
             )
-    if isinstance(inputs.past, KeyValueCache):
-        if before + T > inputs.past.room:
-            raise ValueError(f"past: the cache has room for {inputs.past.room} tokens, not for {before} and {T} more")
-    elif inputs.past is not None:
-        if len(inputs.past) != layers:
-            raise ValueError(f"past: expected one tensor a layer, {layers}, found {len(inputs.past)}")
-        for past in inputs.past:
-            check_tensor("past", past)
-            if past.ndim != 5 or past.shape[:2] != (2, B):
-                raise ValueError(
-                    f"past: expected shape [2, {B}, heads, tokens, head size] for each layer, found {list(past.shape)}"
-                )
+    if isinstance(inputs.past, KeyValueCache) and before + T > inputs.past.room:
+        raise ValueError(f"past: the cache has room for {inputs.past.room} tokens, not for {before} and {T} more")
+    if inputs.past is not None:
+        check_past(inputs.past, B, blocks, like)
 
 
 def token_positions(inputs: DecoderInputs) -> Tensor:

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import torch
 from torch import Tensor
 
-from ..checkpoint.keymap import Converted, KeyMap, Plan, Step, plan_from_original, plan_to_original, scope_prefix
+from ..checkpoint.keymap import Converted, KeyMap, Plan, Selection, Step, plan_from_original, plan_to_original
 from ..checkpoint.read import chosen_weights
 from ..checkpoint.storage import Source
 from ..hub import Location, locate
@@ -48,19 +48,34 @@ def find_original(location: Location, key_map: KeyMap, *, asked: bool) -> Source
     return source
 
 
-def number_of_labels(source: Source, key_map: KeyMap, scope: str = "") -> int | None:
-    """How many labels the head of a checkpoint has, read from its shape; None if it has no such head."""
+def fitting_config(
+    config: PretrainedConfig, source: Source, key_map: KeyMap, selected: Selection, *, labels: bool = True
+) -> PretrainedConfig:
+    """A configuration with as many labels as the head of a checkpoint has.
+
+    Args:
+        config: The configuration.
+        source: The checkpoint.
+        key_map: The table of the family.
+        selected: Its names.
+        labels: Whether to look at labels; not where the caller has said how many there are.
+
+    Raises:
+        ValueError: It asks for more layers than there are. They would be built before anything else is compared, and a
+            wrong number can be a large one.
+    """
+    asked, there = getattr(config, "num_hidden_layers", 0), key_map.layers(selected.weights)
+    if asked > there:
+        raise ValueError(
+            f"{source.prefix}: no variable has the values of layer {there} and further ones: the configuration says "
+            f"{asked} layers, and the checkpoint has {there}"
+        )
     shapes = source.shapes()
-    for name in key_map.labels:
-        shape = shapes.get(scope_prefix(scope) + name)
+    for name in key_map.labels if labels else ():
+        shape = shapes.get(selected.weights.get(name, ""))
         if shape:
-            return shape[0]
-    return None
-
-
-def with_labels(config: PretrainedConfig, labels: int | None) -> PretrainedConfig:
-    """A configuration with that many labels; names of labels stay where their number is right."""
-    return config if labels is None else type(config).from_dict(config.to_dict(), num_labels=labels)
+            return type(config).from_dict(config.to_dict(), num_labels=shape[0])
+    return config
 
 
 def original_state(
@@ -128,6 +143,14 @@ def load_original(model: Model, path: str | PathLike[str], *, scope: str = "", i
         OSError: There is no checkpoint, or it is damaged; the model is as it was.
         ValueError: Names or shapes don't fit; the message lists all of them, and the model is as it was.
     """
+    if not hasattr(model, "key_map"):
+        raise TypeError(
+            f"model: {type(model).__name__} is no model of this library; its weights have no original names"
+        )
+    if any(parameter.is_meta for parameter in model.parameters()):
+        raise ValueError(
+            "model: it is on the meta device and can't take values; use from_pretrained(..., from_tf=True)"
+        )
     source = find_original(locate(path, shortcuts={}), model.key_map, asked=True)
     assert source is not None
     state, _ = original_state(model, source, scope=scope, ignore=ignore)
@@ -138,23 +161,42 @@ def load_original(model: Model, path: str | PathLike[str], *, scope: str = "", i
     return model
 
 
-def load_tf_weights(model: Model, *config_and_path: Any, scope: str = "", ignore: Sequence[str] = ()) -> Model:
+#: What the published packages call the path, family by family.
+_PATH_NAMES: Final = ("tf_checkpoint_path", "gpt2_checkpoint_path", "openai_checkpoint_folder_path", "tf_path", "path")
+
+
+def load_tf_weights(
+    model: Model, *config_and_path: Any, scope: str = "", ignore: Sequence[str] = (), **named: Any
+) -> Model:
     """`load_original` with the arguments of the published packages: `(model, path)` or `(model, config, path)`.
+
+    Args:
+        model: See `load_original`.
+        *config_and_path: The path; or the configuration, which the model has already, and the path.
+        scope: See `load_original`.
+        ignore: See `load_original`.
+        **named: The same by name: `config`, and the path as `tf_checkpoint_path` or what the family calls it.
 
     Raises:
         TypeError: There are more or fewer arguments, or the configuration is none.
         OSError: As `load_original`.
         ValueError: As `load_original`.
     """
-    if len(config_and_path) not in (1, 2):
-        raise TypeError(f"expected (model, path) or (model, config, path), found {1 + len(config_and_path)} arguments")
-    if len(config_and_path) == 2 and not isinstance(config_and_path[0], PretrainedConfig | None):
-        raise TypeError(f"config: expected a configuration, found {type(config_and_path[0]).__name__}")
-    return load_original(model, config_and_path[-1], scope=scope, ignore=ignore)
+    given = list(config_and_path)
+    config = named.pop("config", given.pop(0) if len(given) == 2 else None)
+    paths = given + [named.pop(name) for name in _PATH_NAMES if name in named]
+    if len(paths) != 1 or named:
+        raise TypeError(
+            f"expected (model, path) or (model, config, path), found {len(config_and_path)} arguments after the model"
+            + (f" and {', '.join(named)}" if named else "")
+        )
+    if not isinstance(config, PretrainedConfig | None):
+        raise TypeError(f"config: expected a configuration, found {type(config).__name__}")
+    return load_original(model, paths[0], scope=scope, ignore=ignore)
 
 
 def save_original(model: "PreTrainedModel", prefix: str | PathLike[str]) -> tuple[list[Step], list[Path]]:
-    """Write the weights of a model as a checkpoint that the original program restores.
+    """Write the weights of a model as a checkpoint that the original program restores, in float32 as all of them are.
 
     Args:
         model: The model.
@@ -165,15 +207,19 @@ def save_original(model: "PreTrainedModel", prefix: str | PathLike[str]) -> tupl
         What was written under which name, and the files.
 
     Raises:
-        ValueError: The original program can't have such a model: it has pruned heads, or weights of other names.
+        ValueError: The original program can't have such a model: pruned heads, weights of other names, float64.
         OSError: The disk refused a file.
     """
     if getattr(model.config, "pruned_heads", None):
         raise ValueError(f"{type(model).__name__} has pruned heads, which the original program can't load")
     own = _full_names(model)
     steps = plan_to_original(model.key_map, own)
-    tensors = Converted(lambda full: own[full][1].detach(), steps)
-    return steps, model.key_map.storage.write(Path(prefix), tensors)
+    if wide := [name for name, tensor in own.values() if tensor.dtype == torch.float64]:
+        raise ValueError(
+            f"the original program computes in float32, and {', '.join(wide)} would lose digits; use .float()"
+        )
+    tensors = Converted(lambda full: own[full][1].detach().float(), steps)
+    return steps, model.key_map.storage.write(Path(prefix).expanduser(), tensors)
 
 
 def _full_names(model: "PreTrainedModel") -> dict[str, tuple[str, Tensor]]:

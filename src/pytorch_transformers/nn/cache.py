@@ -14,9 +14,8 @@ class KeyValueCache:
     """Room for the keys and values of all layers.
 
     Args:
-        layers: Number of layers, L.
-        batch: Number of sequences, B.
         heads: Attention heads of each layer, A; fewer in layers that were pruned.
+        batch: Number of sequences, B.
         length: Tokens that fit, T.
         head_size: Size of a head, D.
         dtype: Type of the values.
@@ -24,6 +23,7 @@ class KeyValueCache:
 
     Attributes:
         length: Tokens that are in it, in every layer.
+        room: Tokens that fit.
     """
 
     def __init__(
@@ -32,6 +32,11 @@ class KeyValueCache:
         self.length = 0
         self.room = length
         self._layers = [torch.empty(2, batch, A, length, head_size, dtype=dtype, device=device) for A in heads]
+
+    @property
+    def layers(self) -> int:
+        """Number of layers, L."""
+        return len(self._layers)
 
     def layer(self, number: int) -> "Slot":
         """The part of one layer."""
@@ -43,7 +48,12 @@ class KeyValueCache:
 
     def select(self, rows: Tensor) -> None:
         """Keep those rows of the batch, in that order; a row may be taken several times."""
-        self._layers = [layer.index_select(1, rows) for layer in self._layers]
+        for number, layer in enumerate(self._layers):  # one at a time, so that no more than one is there twice
+            self._layers[number] = layer.index_select(1, rows)
+
+    def clear(self) -> None:
+        """Forget all tokens."""
+        self.length = 0
 
     def drop_first(self, tokens: int) -> None:
         """Forget the oldest tokens."""

@@ -65,7 +65,7 @@ class _Projected(torch.autograd.Function):
         exact = torch.promote_types(rows.dtype, torch.float32)
         want_rows, want_weight = ctx.needs_input_grad[:2]
         rows_grad = torch.empty_like(rows) if want_rows else None
-        weight_grad = torch.zeros_like(weight) if want_weight else None
+        weight_grad = torch.zeros_like(weight, dtype=exact) if want_weight else None
         total = rows.new_zeros((), dtype=exact)
         count = max(1, len(labels))
         step = max(1, _SCORES // weight.shape[0])
@@ -82,14 +82,18 @@ class _Projected(torch.autograd.Function):
             if rows_grad is not None:
                 torch.mm(slope, weight, out=rows_grad[start : start + step])
             if weight_grad is not None:
-                weight_grad.addmm_(slope.t(), piece)
-        ctx.save_for_backward(rows_grad, weight_grad)
+                if weight_grad.dtype == slope.dtype:
+                    weight_grad.addmm_(slope.t(), piece)
+                else:  # many small pieces added up in half precision would lose a percent
+                    weight_grad += slope.t() @ piece
+        ctx.save_for_backward(rows_grad, None if weight_grad is None else weight_grad.to(weight.dtype))
         return total / count
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         """The gradients of `forward`, times that of what came after."""
+        if torch.is_grad_enabled():  # create_graph=True
+            raise RuntimeError("this loss has no second derivatives; ask for the logits too: output_logits=True")
         rows_grad, weight_grad = ctx.saved_tensors
         return (
             None if rows_grad is None else rows_grad * slope.to(rows_grad.dtype),

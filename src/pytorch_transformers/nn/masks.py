@@ -5,6 +5,8 @@ from typing import Final, NamedTuple
 import torch
 from torch import Tensor
 
+from .checks import recording
+
 #: Added to the score of a padded key (google-research/bert, modeling.py, attention_layer). Large enough that exp()
 #: of it is exactly 0 in every dtype, and finite, so that a row without any real key stays a number as in the original.
 MASKED_SCORE: Final = -10000.0
@@ -17,7 +19,8 @@ def additive_key_mask(attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 def causal_mask(queries: int, keys: int, like: Tensor) -> Tensor:
     """Scores to add [Tq, Tk], of the type and device of `like`: the last query sees all keys, each earlier one less."""
-    hidden = torch.ones(queries, keys, dtype=torch.bool, device=like.device).triu(keys - queries + 1)
+    places = torch.arange(keys, device=like.device)
+    hidden = places > places[keys - queries :, None]  # no number that a trace would keep
     return torch.zeros(queries, keys, dtype=like.dtype, device=like.device).masked_fill(hidden, MASKED_SCORE)
 
 
@@ -37,9 +40,12 @@ def decoder_mask(attention_mask: Tensor | None, tokens: int, past: int, like: Te
         past: Number of tokens before them whose keys are kept.
         like: Gives the type and device of the scores.
     """
+    one = not recording() and tokens == 1  # one new token sees all there are
     if attention_mask is None:
-        if tokens == 1:  # one new token sees all there are
+        if one:
             return CausalMask(None, causal=False)
-        return CausalMask(causal_mask(tokens, past + tokens, like), causal=False) if past else CausalMask(None, True)
+        if type(past) is int and past == 0:  # while a graph is recorded, a length is no int
+            return CausalMask(None, causal=True)
+        return CausalMask(causal_mask(tokens, past + tokens, like), causal=False)
     padding = additive_key_mask(attention_mask, like.dtype)
-    return CausalMask(padding if tokens == 1 else padding + causal_mask(tokens, past + tokens, like), causal=False)
+    return CausalMask(padding if one else padding + causal_mask(tokens, past + tokens, like), causal=False)

@@ -26,6 +26,8 @@ from .tokens import numbers_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from ..hub import Location
+
 logger = logging.getLogger(__name__)
 
 #: What decoded English has a space too many in, and the same without (the published package, `clean_up_tokenization`).
@@ -52,6 +54,8 @@ class PreTrainedTokenizer(TextEncoder):
 
     #: Argument of the constructor -> name of its file in a folder.
     vocab_files_names: ClassVar[Mapping[str, str]] = {}
+    #: The same with the names that other programs gave the files; looked for where one of the usual ones is missing.
+    other_files_names: ClassVar[tuple[Mapping[str, str], ...]] = ()
     #: Shortcut name -> repository on the hub.
     pretrained_repositories: ClassVar[Mapping[str, str]] = {}
     #: What `decode` puts between added tokens and the text around them.
@@ -87,6 +91,11 @@ class PreTrainedTokenizer(TextEncoder):
     @classmethod
     def _published_options(cls, name: str) -> Mapping[str, Any]:
         """Gives the options that belong to a published name; none unless the family says otherwise."""
+        return {}
+
+    @classmethod
+    def _options_beside(cls, location: "Location") -> Mapping[str, Any]:
+        """Gives the options that files of the family's own say; none unless the family has such files."""
         return {}
 
     def _check_loaded(self, given: Iterable[str]) -> None:
@@ -366,14 +375,18 @@ class PreTrainedTokenizer(TextEncoder):
             revision=revision,
             local_files_only=local_files_only,
         )
-        found = find_files(location, cls.vocab_files_names)
+        found = find_files(location, cls.vocab_files_names, *cls.other_files_names)
         files, defaults = cls._read_library_file(found) if isinstance(found, Path) else (found, {})
         # What lies beside a vocabulary with a name of its own may belong to another one.
-        usual = isinstance(found, Path) or {path.name for path in found.values()} == set(cls.vocab_files_names.values())
+        usual = isinstance(found, Path) or any(
+            {path.name for path in found.values()} == set(names.values())
+            for names in (cls.vocab_files_names, *cls.other_files_names)
+        )
         saved = saved_options(location, option_names(cls), defaults) if usual else {}
         if "max_len" in init_overrides:  # the older name must replace a saved value too, not clash with it
             init_overrides["model_max_length"] = init_overrides.pop("max_len")
-        options = {**cls._published_options(os.fspath(name_or_path)), **saved, **init_overrides}
+        published = cls._published_options(os.fspath(name_or_path))
+        options = {**published, **cls._options_beside(location), **saved, **init_overrides}
         # The families have constructors of their own; each checks its options.
         build: Callable[..., Self] = cls
         tokenizer = build(**files, **options)

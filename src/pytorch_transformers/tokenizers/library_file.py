@@ -56,6 +56,65 @@ def read_wordpiece(path: Path, owner: str) -> LibraryFile:
     return LibraryFile(tokens, options | {"added_tokens_decoder": _added(content.get("added_tokens"), tokens, path)})
 
 
+class BytePairFile(NamedTuple):
+    """What the file holds: token -> id, the merges, and options as `tokenizer_config.json` has them."""
+
+    vocab: dict[str, int]
+    merges: list[Any]
+    options: dict[str, Any]
+
+
+#: Part of the file -> key -> the values that it may have; None is a part or key that is not there.
+Accepted = Mapping[str, Mapping[str, tuple[Any, ...]]]
+#: What holds for every tokenizer of byte pairs.
+_BPE_MODEL: Final[Mapping[str, tuple[Any, ...]]] = {
+    "dropout": (None,),
+    "continuing_subword_prefix": (None, ""),
+    "fuse_unk": (None, False),
+    "byte_fallback": (None, False),
+    "ignore_merges": (None, False),
+}
+
+
+def read_bpe(path: Path, owner: str, accepted: Accepted) -> BytePairFile:
+    """Reads a tokenizer of byte pairs.
+
+    Args:
+        path: the file.
+        owner: the class that asks, for messages.
+        accepted: what the class does.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is no JSON, or holds another kind of tokenizer; the message says what and the way out.
+    """
+    content = read_json(path)
+    model = _part(content, "model", path)
+    if model.get("type") != "BPE":
+        raise ValueError(
+            f"{str(path)!r} holds a tokenizer of type {model.get('type')!r}, and {owner} joins byte pairs (BPE); use "
+            "the class of its family, or put vocab.json and merges.txt beside it"
+        )
+    for name, keys in {**accepted, "model": {**_BPE_MODEL, **accepted["model"]}}.items():
+        part = content.get(name)
+        for key, values in keys.items():
+            value = part.get(key) if isinstance(part, Mapping) else None
+            if value not in values:
+                raise _other_step(path, owner, f"{name}.{key}", value)
+    merges = model.get("merges")
+    if not isinstance(merges, list):
+        # The file is at fault, not the type of an argument.
+        raise ValueError(f"{str(path)!r} has no list of merges")  # noqa: TRY004
+    tokens = _in_order(_part(model, "vocab", path), path)
+    options: dict[str, Any] = {"added_tokens_decoder": _added(content.get("added_tokens"), tokens, path)}
+    if model.get("unk_token"):
+        options["unk_token"] = model["unk_token"]
+    splitter = content.get("pre_tokenizer")
+    if isinstance(splitter, Mapping) and "add_prefix_space" in splitter:
+        options["add_prefix_space"] = splitter["add_prefix_space"]
+    return BytePairFile({token: number for number, token in enumerate(tokens)}, merges, options)
+
+
 def _part(content: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:
     part = content.get(name)
     if not isinstance(part, Mapping):

@@ -43,12 +43,13 @@ def option_names(tokenizer: type) -> list[str]:
     ]
 
 
-def find_files(location: "Location", names: Mapping[str, str]) -> dict[str, Path] | Path:
+def find_files(location: "Location", names: Mapping[str, str], *others: Mapping[str, str]) -> dict[str, Path] | Path:
     """Finds the vocabulary files of a tokenizer.
 
     Args:
         location: where to look.
         names: argument of the constructor -> name of its file.
+        *others: the same with the names that other programs use.
 
     Returns:
         Argument -> file, or the `tokenizer.json` where it was named, or where one of the files is missing.
@@ -61,15 +62,18 @@ def find_files(location: "Location", names: Mapping[str, str]) -> dict[str, Path
         return chosen
     if chosen is not None and len(names) == 1 and chosen.is_file() and chosen.suffix not in OTHER_ENDINGS | {".json"}:
         return {next(iter(names)): chosen}
-    found = {argument: location.file(name) for argument, name in names.items()}
-    missing = [names[argument] for argument, path in found.items() if path is None]
-    if not missing:
-        return {argument: path for argument, path in found.items() if path is not None}
+    missing: list[str] = []
+    for each in (names, *others):
+        found = {argument: path for argument, name in each.items() if (path := location.file(name)) is not None}
+        if len(found) == len(each):
+            return found
+        missing = missing or [name for argument, name in each.items() if argument not in found]
     library = location.file(LIBRARY_FILE)
     if library is None:
         raise OSError(
             f"no tokenizer in {location.description}: looked for {', '.join(names.values())}, "
-            f"and {', '.join(missing)} is not there; neither is {LIBRARY_FILE}"
+            + "".join(f"or {', '.join(each.values())}, " for each in others)
+            + f"and {', '.join(missing)} is not there; neither is {LIBRARY_FILE}"
         )
     return library
 

@@ -42,10 +42,14 @@ class Pipeline:
         Args:
             token: the token; one of which the normalisation leaves nothing is never found.
         """
-        form = self.reference.normalize(token).strip()
+        form = self._form_of(token)
         self.added.add(form)
         # Two tokens may have one form; the first one added is the one that is found.
         self._spelling.setdefault(form, token)
+
+    def _form_of(self, token: str) -> str:
+        """Gives the form in which a token is looked for; space at its ends would say nothing, as texts lose theirs."""
+        return self.reference.normalize(token).strip()
 
     def ids(self, texts: Sequence[str], *, split_special: bool = False) -> list[list[int]]:
         """Gives the ids of each text.
@@ -125,6 +129,13 @@ class Pipeline:
             done = end
         _append(pieces, self.reference.pieces_between(aligned, done, len(aligned.text)), 0)
         return pieces
+
+
+class SpacedPipeline(Pipeline):
+    """For families that keep every space: one at the end of an added token belongs to it."""
+
+    def _form_of(self, token: str) -> str:
+        return self.reference.normalize(token)
 
 
 def _joined(row: Sequence[str | int], plain: Iterator[list[int]]) -> list[int]:

@@ -3,7 +3,7 @@
 import logging
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, overload
 
 from .engine import Engine, Reference
 from .loading import option_names
@@ -54,6 +54,9 @@ class TokensAndIds:
     pad_token, pad_token_id = RoleToken("pad_token"), RoleId("pad_token")
     cls_token, cls_token_id = RoleToken("cls_token"), RoleId("cls_token")
     mask_token, mask_token_id = RoleToken("mask_token"), RoleId("mask_token")
+
+    #: What finds special and added tokens in a text.
+    pipeline_class: ClassVar[type[Pipeline]] = Pipeline
 
     def __init__(
         self,
@@ -261,9 +264,13 @@ class TokensAndIds:
 
     def _build_engine(self) -> None:
         self._reference = self._make_reference()
+        self._engine: Engine = self._make_engine(self._engine_name)
+
+    def _make_engine(self, name: EngineName) -> Engine:
+        """Builds the engine of that name on `_reference`."""
         engines: dict[str, Callable[[Reference], Engine]] = {"tokenizers": RustEngine, "auto": AutoEngine}
-        build = engines.get(self._engine_name)
-        self._engine: Engine = self._reference if build is None else build(self._reference)
+        build = engines.get(name)
+        return self._reference if build is None else build(self._reference)
 
     def _id_of(self, token: str) -> int:
         return self._table.id_of(token)
@@ -271,7 +278,7 @@ class TokensAndIds:
     def _rebuild(self) -> None:
         """Builds the matchers anew after a change of special tokens."""
         self._changes += 1
-        self._pipeline = Pipeline(self._reference, self._engine, self._table.id_of)
+        self._pipeline = self.pipeline_class(self._reference, self._engine, self._table.id_of)
         special = dict.fromkeys(self._table.special())
         for token in special:
             self._pipeline.add_special(token)

@@ -38,6 +38,7 @@ class Bundle(Mapping[str, Variable]):
 
     Args:
         prefix: Path of the checkpoint, with or without `.index`.
+        check_data: Whether the data files must be there, and whole as far as their sizes tell.
 
     Attributes:
         prefix: Path of the checkpoint without an ending.
@@ -48,11 +49,12 @@ class Bundle(Mapping[str, Variable]):
             file, the variable where it is about one, and what to do.
     """
 
-    def __init__(self, prefix: str | os.PathLike[str]) -> None:
+    def __init__(self, prefix: str | os.PathLike[str], *, check_data: bool = True) -> None:
         self.prefix = _existing(Path(prefix))
         self._index = index_of(self.prefix)
         self.shards, self._variables = read_index(self._index)
-        self._check_data()
+        if check_data:
+            self._check_data()
 
     def __getitem__(self, name: str) -> Variable:
         return self._variables[name]

@@ -4,6 +4,7 @@ Source: tensorflow/python/training/checkpoint_management.py for the state file `
 folder's checkpoints. The name is often an absolute path of the machine that trained.
 """
 
+import glob
 import os
 import re
 from pathlib import Path
@@ -29,7 +30,7 @@ def find_prefix(path: Path) -> Path | None:
             files of a checkpoint.
 
     Returns:
-        The prefix, whose index exists; None if there is none.
+        The prefix, whose index exists, or the file of an old checkpoint (V1); None if there is none.
 
     Raises:
         OSError: A folder holds several checkpoints and its state file names none of them.
@@ -61,6 +62,8 @@ def is_v1(path: Path) -> bool:
 
 def _of_folder(folder: Path) -> Path | None:
     found = sorted(path.with_suffix("") for path in folder.glob(f"*{INDEX_SUFFIX}") if path.is_file())
+    # Other programs have files of this ending too; theirs have no data beside them.
+    found = [prefix for prefix in found if any(folder.glob(f"{glob.escape(prefix.name)}.data-*"))] or found
     named = _named_by_state(folder)
     if named:
         # First as it stands, if relative; then its last component, for a checkpoint that was moved here.
@@ -74,7 +77,11 @@ def _of_folder(folder: Path) -> Path | None:
             f"{folder} holds several TensorFlow checkpoints, {', '.join(prefix.name for prefix in found)}, "
             f"and {reason}. Give the path of one of them, such as {found[-1]}."
         )
-    return found[0] if found else None
+    if found:
+        return found[0]
+    # None in the format of today: one of the old single-file kind is named, so that its reader can say what it is.
+    old = [folder / _SEPARATOR.split(named)[-1]] if named else []
+    return next((path for path in (*old, *sorted(folder.glob("*.ckpt*"))) if is_v1(path)), None)
 
 
 def _is_absolute(named: str) -> bool:

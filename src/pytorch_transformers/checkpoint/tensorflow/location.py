@@ -24,16 +24,16 @@ def find_bundle(location: Location) -> Bundle | None:
 
 
 def required_bundle(location: Location) -> Bundle:
-    """The same, where there must be one.
+    """The same, where there must be one; its data files need not be there.
 
     Raises:
         OSError: There is none, or as `find_bundle`.
     """
-    bundle = find_bundle(location)
-    if bundle is None:
-        looked = "PREFIX.index" if location.folder else " and ".join(f"{name}.index" for name in _USUAL_PREFIXES)
-        raise OSError(f"No TensorFlow checkpoint in {location.description}: looked for {looked}.")
-    return bundle
+    prefix = _prefix(location)
+    if prefix is None:
+        what = location.chosen or location.description
+        raise OSError(f"{what} is no TensorFlow checkpoint, nor does its folder hold one: looked for PREFIX.index.")
+    return Bundle(prefix, check_data=False)
 
 
 def _prefix(location: Location) -> Path | None:

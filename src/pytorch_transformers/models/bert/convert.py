@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from ...checkpoint.bookkeeping import TENSORFLOW_BOOKKEEPING
 from ...checkpoint.keymap import KeyMap, Row
-from ...checkpoint.storage import TENSORFLOW
 from ..config import PretrainedConfig
 
 logger = logging.getLogger(__name__)
@@ -68,7 +67,6 @@ _HEAD_PARTS: Final = ("cls.predictions.", "cls.seq_relationship.", "qa_outputs."
 
 #: The table of the family.
 KEY_MAP: Final = KeyMap(
-    storage=TENSORFLOW,
     rows=(
         *_SINGLE,
         *(Row(f"{theirs}/kernel", f"{ours}.weight", "transpose") for theirs, ours in _DENSE),

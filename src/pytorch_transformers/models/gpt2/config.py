@@ -74,7 +74,7 @@ class GPT2Config(PretrainedConfig):
         if words is None:
             return
         positions = n_positions if n_positions is not None else n_ctx if n_ctx is not None else MAX_POSITIONS
-        self.vocab_size = whole_number("vocab_size", words, 1)
+        self.vocab_size = words
         self.n_positions = whole_number("n_positions", positions, 1)
         self.n_ctx = whole_number("n_ctx", self.n_positions if n_ctx is None else n_ctx, 1)
         self.n_embd = whole_number("n_embd", n_embd, 1)

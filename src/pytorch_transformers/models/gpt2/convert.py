@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from ...checkpoint.bookkeeping import TENSORFLOW_BOOKKEEPING
 from ...checkpoint.keymap import KeyMap, Row
-from ...checkpoint.storage import TENSORFLOW
 from ..config import PretrainedConfig
 
 _LAYER: Final = "model/h{n}/"
@@ -26,7 +25,6 @@ _NORMS: Final[tuple[tuple[str, str], ...]] = (
 
 #: The table of the family. The multiple-choice head is not the original's.
 KEY_MAP: Final = KeyMap(
-    storage=TENSORFLOW,
     rows=(
         Row("model/wte", "transformer.wte.weight"),
         Row("model/wpe", "transformer.wpe.weight"),

@@ -11,13 +11,13 @@ from torch import Tensor, nn
 
 from ...nn.cache import KeyValueCache
 from ...nn.fused import VocabularyHead
-from ..causal import MultipleChoiceHead, decode_last, double_heads_output, language_model_output
+from ..causal import ContinuesText, MultipleChoiceHead, decode_last, double_heads_output, language_model_output
 from ..decoder import DecoderInputs, Pasts
 from .config import GPT2Config
 from .model import GPT2Model, GPT2PreTrainedModel
 
 
-class _WithVocabulary(GPT2PreTrainedModel):
+class _WithVocabulary(GPT2PreTrainedModel, ContinuesText):
     """What both models share: the output layer, which is the table of tokens."""
 
     tied_weights: ClassVar[Mapping[str, str]] = {"lm_head.weight": "transformer.wte.weight"}

@@ -182,7 +182,7 @@ class GPT2Model(GPT2PreTrainedModel):
             words=self.wte.num_embeddings,
             positions=self.wpe.num_embeddings,
             like=self.wte.weight,
-            layers=len(self.h),
+            blocks=self.h,
         )
         decoded = self.decode(inputs, need_states=need_states, need_probs=need_probs)
         last = decoded.hidden.view(*shape, -1)

@@ -10,13 +10,13 @@ from torch import Tensor, nn
 
 from ...nn.cache import KeyValueCache
 from ...nn.fused import VocabularyHead
-from ..causal import MultipleChoiceHead, decode_last, double_heads_output, language_model_output
+from ..causal import ContinuesText, MultipleChoiceHead, decode_last, double_heads_output, language_model_output
 from ..decoder import DecoderInputs
 from .config import OpenAIGPTConfig
 from .model import OpenAIGPTModel, OpenAIGPTPreTrainedModel
 
 
-class _WithVocabulary(OpenAIGPTPreTrainedModel):
+class _WithVocabulary(OpenAIGPTPreTrainedModel, ContinuesText):
     """What both models share: the output layer, which is the table of tokens."""
 
     tied_weights: ClassVar[Mapping[str, str]] = {"lm_head.weight": "transformer.tokens_embed.weight"}
@@ -25,6 +25,11 @@ class _WithVocabulary(OpenAIGPTPreTrainedModel):
         super().__init__(config)
         self.transformer = OpenAIGPTModel(config)
         self.lm_head = VocabularyHead(config.n_embd, config.total_tokens_embeddings)
+
+    @property
+    def _words(self) -> int | None:
+        """How many tokens are scored; None is all."""
+        return None if self.config.predict_special_tokens else self.config.vocab_size
 
     def get_output_embeddings(self) -> nn.Linear:
         """The projection onto the vocabulary [V, H], which shares its matrix with the table of tokens."""
@@ -39,7 +44,7 @@ class _WithVocabulary(OpenAIGPTPreTrainedModel):
 
     def next_token_logits(self, input_ids: Tensor, cache: KeyValueCache, attention_mask: Tensor | None) -> Tensor:
         """Scores [B, V] of what follows the last token; the step of text generation, without checks."""
-        return decode_last(self.transformer, self.lm_head, DecoderInputs(input_ids, cache, attention_mask))
+        return decode_last(self.transformer, self.lm_head, DecoderInputs(input_ids, cache, attention_mask), self._words)
 
 
 class OpenAIGPTLMHeadModel(_WithVocabulary):
@@ -82,7 +87,7 @@ class OpenAIGPTLMHeadModel(_WithVocabulary):
             output_attentions=output_attentions,
             return_dict=True,
         )
-        output = language_model_output(self.lm_head, decoded, labels, lm_labels, output_logits)
+        output = language_model_output(self.lm_head, decoded, labels, lm_labels, output_logits, self._words)
         return self.packaged(output, return_dict)
 
 
@@ -142,5 +147,6 @@ class OpenAIGPTDoubleHeadsModel(_WithVocabulary):
             places=(mc_token_ids, multiple_choice_token_ids),
             choices=(mc_labels, multiple_choice_labels),
             lm_labels=lm_labels,
+            words=self._words,
         )
         return self.packaged(output, return_dict)

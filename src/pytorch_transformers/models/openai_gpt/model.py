@@ -206,7 +206,7 @@ class OpenAIGPTModel(OpenAIGPTPreTrainedModel):
         ).flattened()
         table, places = self.tokens_embed, self.positions_embed
         check_inputs(
-            inputs, words=table.num_embeddings, positions=places.num_embeddings, like=table.weight, layers=len(self.h)
+            inputs, words=table.num_embeddings, positions=places.num_embeddings, like=table.weight, blocks=self.h
         )
         decoded = self.decode(inputs, need_states=need_states, need_probs=need_probs)
         output = BaseModelOutputWithPast.of(

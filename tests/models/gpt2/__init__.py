@@ -1,0 +1,1 @@
+"""Tests of the GPT-2 models."""

@@ -67,7 +67,7 @@ def test_into_a_folder(run: Run, original: Path, tmp_path: Path) -> None:
     assert printed.splitlines() == [
         f"BertForPreTraining from {original}",
         f"used      {len(weights)} tensors, {count:,} values",
-        "ignored   3 variables of training",
+        "ignored   3 variables that are not part of the model",
         *(f"written   {tmp_path / 'out' / name}" for name in ("model.safetensors", "config.json", "vocab.txt")),
     ]
     assert_same_weights(BertForPreTraining.from_pretrained(tmp_path / "out"), random_model())
@@ -257,7 +257,7 @@ def test_wrong_usage(run: Run, original: Path, tmp_path: Path, flags: tuple[str,
 
 def test_ends_that_do_not_go_together(run: Run, original: Path, tiny: Path, tmp_path: Path) -> None:
     for source, out, message in (
-        (tiny, "out", "No TensorFlow checkpoint in the folder"),
+        (tiny, "out", "holds PyTorch weights already; an OUT that ends in .ckpt"),
         (tiny / "model.safetensors", "out", "holds PyTorch weights already"),
         (tiny / "model.safetensors", "out.bin", "an OUT that ends in .ckpt makes a TensorFlow checkpoint"),
         (original, "out.ckpt", "no PyTorch weights; an OUT that ends in .ckpt is made of them"),

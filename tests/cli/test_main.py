@@ -40,6 +40,8 @@ def test_fault_h2_every_switch_has_both_values(verb: str, action: argparse.Actio
         "features": ["--model", "m"],
         "fill-mask": ["--model", "m", "text"],
         "convert": ["--family", "bert", "source", "out"],
+        "generate": ["--model", "m"],
+        "perplexity": ["--model", "m", "--input_file", "f"],
     }.get(verb, ["m"])
     for spelling, value in ((name, True), (name.replace("--", "--no_", 1), False)):
         assert getattr(build_parser().parse_args([verb, *needed, spelling]), action.dest) is value
@@ -85,7 +87,7 @@ def test_help_fits_a_terminal_and_shows_both_forms(verb: str, capsys: pytest.Cap
     text = capsys.readouterr().out
     assert all(len(line) <= 120 for line in text.splitlines())
     both = "--local_files_only | --no_local_files_only" in " ".join(text.split())
-    assert both == (verb not in ("inspect", "convert_tf_checkpoint_to_pytorch"))  # files of this machine only
+    assert both == (verb != "inspect" and not verb.startswith("convert_"))  # files of this machine only
 
 
 def test_help_of_features_documents_the_files(capsys: pytest.CaptureFixture[str]) -> None:

@@ -169,7 +169,7 @@ def test_engines_agree_on_random_unicode(byte_pairs: Any, text: str) -> None:
 
 
 @MANY
-@given(st.lists(st.text(" \n\t\r\x1c\x85\xa0\u2028ab'.1", max_size=12), min_size=1, max_size=4))
+@given(st.lists(st.text(" \n\t\r\x1c\x1f\x85\xa0\u2028ab'.1", max_size=12), min_size=1, max_size=4))
 def test_what_is_remembered_is_what_would_be_found_out(byte_pairs: Any, texts: list[str]) -> None:
     tokenizer = GPT2Tokenizer(*byte_pairs, engine="python")
     for prefix in (False, True):
@@ -182,7 +182,7 @@ def test_what_is_remembered_is_what_would_be_found_out(byte_pairs: Any, texts: l
 @MANY
 @given(st.data(), st.sampled_from(["replace", "ignore", "backslashreplace"]))
 def test_decoding_any_ids_never_raises(byte_pairs: Any, data: st.DataObject, errors: str) -> None:
-    tokenizer = GPT2Tokenizer(*byte_pairs, errors=errors)
+    tokenizer = GPT2Tokenizer(byte_pairs.vocab, byte_pairs.merges, errors)
     tokenizer.add_tokens(["\ud800", "é"])
     ids = data.draw(st.lists(st.integers(0, len(tokenizer) - 1)))
     text = tokenizer.decode(ids)
@@ -472,9 +472,7 @@ def test_published_name_sets_the_length(
 def test_missing_files_are_named(byte_pairs: Any, save_pairs: Save, tmp_path: Path) -> None:
     save_pairs(tmp_path, byte_pairs)
     (tmp_path / "merges.txt").unlink()
-    with pytest.raises(
-        OSError, match=r"vocab\.json, merges\.txt, or encoder\.json, vocab\.bpe, and merges\.txt is not"
-    ):
+    with pytest.raises(OSError, match=r"vocab\.json, merges\.txt, or encoder\.json, vocab\.bpe, and merges\.txt"):
         GPT2Tokenizer.from_pretrained(tmp_path)
     with pytest.raises(OSError, match="/no/such/place"):
         GPT2Tokenizer.from_pretrained("/no/such/place")

@@ -7,7 +7,7 @@ fits. A name matches as a whole or not at all: an entry the rows don't know is a
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
@@ -65,11 +65,6 @@ class Row:
         """The original's name for one of ours, or None if the row is about another."""
         return _translated(name, self._our_pattern, self.original)
 
-    def layer(self, name: str) -> int | None:
-        """The number of the layer that one of the original's names belongs to, if the row is about it."""
-        match = self._original_pattern.fullmatch(name)
-        return int(match[1]) if match is not None and match.lastindex else None
-
     @cached_property
     def _original_pattern(self) -> re.Pattern[str]:
         return _pattern(self.original)
@@ -108,11 +103,6 @@ class KeyMap:
     def to_original(self, name: str) -> tuple[Row, str] | None:
         """The row that knows one of our names, and the original's name for it; None if no row does."""
         return next(((row, theirs) for row in self.rows if (theirs := row.source(name)) is not None), None)
-
-    def layers(self, names: Iterable[str]) -> int:
-        """How many layers a checkpoint with these original names has."""
-        matches = (row.layer(name) for name in names for row in self.rows if "{n}" in row.original)
-        return 1 + max((number for number in matches if number is not None), default=-1)
 
     def head(self, names: Iterable[str]) -> str:
         """The kind of model that a checkpoint with these original names is of."""
@@ -210,7 +200,7 @@ def plan_from_original(
     plan = Plan(ignored=selected.ignored)
     unknown = list(selected.outside)
     homeless: list[str] = []
-    origin: dict[str, str] = {}
+    filled: set[str] = set()
     faults: list[str] = []
     for inner, name in selected.weights.items():
         found = key_map.to_ours(inner)
@@ -218,17 +208,15 @@ def plan_from_original(
             unknown.append(name)
         elif found[1] not in targets:
             (plan.left_out if _lacks_part(targets, found[1], key_map.optional) else homeless).append(name)
-        elif found[1] in origin:
-            faults.append(f"{origin[found[1]]} and {name} both stand for {found[1]}")
         else:
-            origin[found[1]] = name
+            filled.add(found[1])
             plan.steps.append(Step(name, found[1], found[0].operation))
     if unknown:
         faults.append(_unknown(unknown, sources, key_map, scope_prefix(scope)))
     if homeless:
         faults.append(f"the model, as it is configured, has no place for {', '.join(homeless)}")
-    unfilled = [name for name in targets if name not in origin]
-    plan.fresh = [name for name in unfilled if _may_be_fresh(name, key_map, origin)]
+    unfilled = [name for name in targets if name not in filled]
+    plan.fresh = [name for name in unfilled if _may_be_fresh(name, key_map, filled)]
     if empty := [name for name in unfilled if name not in set(plan.fresh)]:
         faults.append(f"no variable has the values of {', '.join(empty)}")
     elif not plan.steps:
@@ -301,7 +289,7 @@ def _translated(name: str, pattern: re.Pattern[str], template: str) -> str | Non
     return template.replace("{n}", match[1]) if match.lastindex else template
 
 
-def _may_be_fresh(name: str, key_map: KeyMap, filled: Mapping[str, str]) -> bool:
+def _may_be_fresh(name: str, key_map: KeyMap, filled: Collection[str]) -> bool:
     """Whether a checkpoint may have no values for a parameter.
 
     It may if the table doesn't know the parameter (a module that a user added), or if it belongs to a head of which

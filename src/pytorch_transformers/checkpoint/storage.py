@@ -59,7 +59,13 @@ def _write_bundle(path: Path, tensors: Mapping[str, Tensor]) -> list[Path]:
 
 
 #: TensorFlow checkpoints.
-TENSORFLOW: Final = Storage("TensorFlow checkpoint", _find_bundle, "PREFIX.index", _write_bundle, named=True)
+TENSORFLOW: Final = Storage(
+    "TensorFlow checkpoint",
+    _find_bundle,
+    "PREFIX.index; in a repository, for model.ckpt.index and bert_model.ckpt.index",
+    _write_bundle,
+    named=True,
+)
 
 
 #: File that marks a checkpoint of numbered NumPy files.

@@ -24,7 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print names, shapes, types and files; what belongs to training is marked, and grey on a terminal."""
+    """Print names, shapes, types and files; what belongs to training is marked, and grey on a terminal.
+
+    The list comes from the index. That a data file is missing or cut is an error, after the list.
+    """
     from ..checkpoint.bookkeeping import TENSORFLOW_BOOKKEEPING
     from ..checkpoint.tensorflow.location import required_bundle
     from ..hub import locate
@@ -45,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
         files = [str(path) for path in bundle.files]
         sys.stdout.write(json.dumps({"prefix": str(bundle.prefix), "files": files, "variables": variables}, indent=2))
         sys.stdout.write("\n")
+        bundle.check_data()
         return 0
     rows = [
         (name, str(list(variable.shape)), variable.dtype, ", ".join(map(str, variable.shards)))
@@ -61,6 +65,7 @@ def run(options: argparse.Namespace) -> int:
         f"{len(bundle) - len(training)} variables, {_mebibytes(bundle.keys() - training, bundle)}; "
         f"{len(training)} of training, {_mebibytes(training, bundle)}\n"
     )
+    bundle.check_data()
     return 0
 
 

@@ -22,7 +22,7 @@ from ..hub import Location
 from .base import PreTrainedModel
 from .config import PretrainedConfig
 from .construction import shared_parameters
-from .original import find_original, fitting_config, original_state, save_original
+from .original import find_original, fitting_config, original_state, refuse_unlike_original, save_original
 from .record import Family
 
 _TENSORFLOW: Final = re.compile(r".*\.ckpt(-\d+)?")  # with the number of the step, as TensorFlow names its own
@@ -168,7 +168,8 @@ def _from_original(options: _Options) -> Conversion:
     kind = options.head or key_map.head(selected.weights)
     model_class: type[PreTrainedModel] = family.load(kind)
     config = model_class.overridden(options.read_config(), options.overrides)
-    model = model_class.without_values(fitting_config(config, original, key_map, selected))
+    said = bool({"num_labels", "id2label", "label2id"} & options.overrides.keys())
+    model = model_class.without_values(fitting_config(config, original, key_map, selected, labels=not said))
     state, plan = original_state(model, original, scope=options.scope, ignore=options.ignore, progress=options.progress)
     parameters = sum(tensor.numel() for tensor in state.values())
     if options.one_file:
@@ -204,6 +205,7 @@ def _to_original(options: _Options, source: str, place: Mapping[str, Any]) -> Co
         raise ValueError(
             f"{weights} has no values for {', '.join(missing)} of {model_class.__name__}; choose another head"
         )
+    refuse_unlike_original(model)
     name, values = family.conversion.original_config(model.config)  # refuses what the original can't compute
     folder = out.parent if family.key_map.storage.named else out
     text = json.dumps(values, indent=2, sort_keys=True) + "\n"

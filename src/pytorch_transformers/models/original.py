@@ -61,14 +61,13 @@ def fitting_config(
         labels: Whether to look at labels; not where the caller has said how many there are.
 
     Raises:
-        ValueError: It asks for more layers than there are. They would be built before anything else is compared, and a
-            wrong number can be a large one.
+        ValueError: It asks for more layers than there are weights. They would be built before anything is compared,
+            and a wrong number can be a large one.
     """
-    asked, there = getattr(config, "num_hidden_layers", 0), key_map.layers(selected.weights)
-    if asked > there:
+    layers = getattr(config, "num_hidden_layers", 0)
+    if layers > len(selected.weights):
         raise ValueError(
-            f"{source.prefix}: no variable has the values of layer {there} and further ones: the configuration says "
-            f"{asked} layers, and the checkpoint has {there}"
+            f"{source.prefix}: the configuration says {layers} layers, and there are {len(selected.weights)} weights"
         )
     shapes = source.shapes()
     for name in key_map.labels if labels else ():
@@ -187,7 +186,7 @@ def load_tf_weights(
     paths = given + [named.pop(name) for name in _PATH_NAMES if name in named]
     if len(paths) != 1 or named:
         raise TypeError(
-            f"expected (model, path) or (model, config, path), found {len(config_and_path)} arguments after the model"
+            f"expected (model, path) or (model, config, path), found {1 + len(config_and_path)} arguments"
             + (f" and {', '.join(named)}" if named else "")
         )
     if not isinstance(config, PretrainedConfig | None):
@@ -210,8 +209,7 @@ def save_original(model: "PreTrainedModel", prefix: str | PathLike[str]) -> tupl
         ValueError: The original program can't have such a model: pruned heads, weights of other names, float64.
         OSError: The disk refused a file.
     """
-    if getattr(model.config, "pruned_heads", None):
-        raise ValueError(f"{type(model).__name__} has pruned heads, which the original program can't load")
+    refuse_unlike_original(model)
     own = _full_names(model)
     steps = plan_to_original(model.key_map, own)
     if wide := [name for name, tensor in own.values() if tensor.dtype == torch.float64]:
@@ -220,6 +218,14 @@ def save_original(model: "PreTrainedModel", prefix: str | PathLike[str]) -> tupl
         )
     tensors = Converted(lambda full: own[full][1].detach().float(), steps)
     return steps, model.key_map.storage.write(Path(prefix).expanduser(), tensors)
+
+
+def refuse_unlike_original(model: "PreTrainedModel") -> None:
+    """Raise `ValueError` for a model that the original program can't have."""
+    if getattr(model.config, "pruned_heads", None):
+        raise ValueError(f"{type(model).__name__} has pruned heads, which the original program can't load")
+    if wide := [name for name, tensor in model.state_dict().items() if tensor.dtype == torch.float64]:
+        raise ValueError(f"the original program computes in float32; {', '.join(wide)} would lose digits: use .float()")
 
 
 def _full_names(model: "PreTrainedModel") -> dict[str, tuple[str, Tensor]]:

@@ -134,22 +134,31 @@ def read_merges(source: MergesSource, vocab: Mapping[str, int], vocabulary: str)
         raise TypeError(f"merges are the path of a file or a list of pairs, not {source!r:.60}")
     pairs: list[Pair] = []
     for number, row in enumerate(rows, 1):
-        if isinstance(row, str) and (not row or (number == 1 and row.startswith(VERSION_LINE))):
+        if not row or (number == 1 and isinstance(row, str) and row.startswith(VERSION_LINE)):
             continue
-        parts = row.split(" ") if isinstance(row, str) else list(row)
-        if len(parts) != 2 or not all(isinstance(part, str) and part for part in parts):
+        pair = _pair(row)
+        if pair is None:
             raise ValueError(
                 f"{description}, line {number}: a merge should be two symbols with one space between, not {row!r:.60}"
             )
-        left, right = parts
+        left, right = pair
         if left not in vocab or right not in vocab or left + right not in vocab:
             token = next(token for token in (left, right, left + right) if token not in vocab)
             raise ValueError(
                 f"{description}, line {number}: the merge {left!r} {right!r} does not fit {vocabulary}, which has no "
                 f"{token!r}; are the two files of one model?"
             )
-        pairs.append((left, right))
+        pairs.append(pair)
     return Merges(pairs)
+
+
+def _pair(row: Any) -> Pair | None:
+    """Gives the two parts of a merge; None if it has not two."""
+    if isinstance(row, str):
+        left, _, right = row.partition(" ")
+        return (left, right) if left and right and " " not in right else None
+    parts = tuple(row) if isinstance(row, Sequence) else ()
+    return parts if len(parts) == 2 and all(isinstance(part, str) and part for part in parts) else None
 
 
 def save_bpe(tokens: Sequence[str], merges: Merges, vocab_path: Path, merges_path: Path) -> tuple[Path, Path]:

@@ -17,13 +17,13 @@ LONGEST_CHUNK: Final = 32
 #: Longest piece that is remembered, in characters.
 LONGEST_WORD: Final = 100
 
-#: Where a text can be cut: instead of a space and before a newline, if what follows is no white space. Python's `\S` is
-#: narrower than that of the pattern (U+001C to U+001F are white space to Python alone), so a cut here is never wrong.
-_CUT: Final = re.compile(r" (?=\S)|(?=\n\S)")
-#: A space that is no such place.
-_NO_CUT: Final = re.compile(r" (?!\S)")
-#: A newline where the white space before it and behind it is one piece.
-_NO_CUT_LINE: Final = re.compile(r"\n(?!\S)(?<=\s\n)")
+#: A space that does not begin a word, at least not for sure.
+_LOOSE_SPACE: Final = re.compile(r" (?!\S)")
+#: A newline that is neither the first nor the last of the white space around it.
+_INNER_LINE: Final = re.compile(r"\n(?!\S)(?<=\s\n)")
+#: More white space than separates two words, or any at the end. Python counts U+001C to U+001F as white space too,
+#: GPT-2 does not.
+_RUN: Final = re.compile(r"[^\S\x1c-\x1f]{2,}|[^\S\x1c-\x1f]\Z")
 
 
 class ByteMemory:
@@ -62,12 +62,26 @@ class ByteMemory:
 
 
 def _chunks(text: str) -> list[str]:
-    if _NO_CUT.search(text) or ("\n" in text and _NO_CUT_LINE.search(text)):
-        chunks = _CUT.split(text)
-    else:
-        chunks = text.replace("\n", " \n").split(" ")
-    chunks[0] = " " + chunks[0]
-    return chunks
+    """Divides a text into chunks; white space up to the last of several before a word is one of its own."""
+    if not _LOOSE_SPACE.search(text) and not ("\n" in text and _INNER_LINE.search(text)):
+        return _separated(text)
+    chunks: list[str] = []
+    done = 0
+    for match in _RUN.finditer(text):
+        start, end = match.span()
+        chunks += _separated(text[done:start])
+        done = end if end == len(text) else end - 1
+        chunks.append(" " + text[start:done])
+    return chunks + _separated(text[done:])
+
+
+def _separated(text: str) -> list[str]:
+    """Divides a text in which no more than one space or newline separates words."""
+    chunks = text.replace("\n", " \n").split(" ")
+    if chunks[0]:
+        chunks[0] = " " + chunks[0]
+        return chunks
+    return chunks[1:]
 
 
 class ByteLevelReference:

@@ -126,8 +126,7 @@ def test_partitioned_variables_are_put_together() -> None:
 def test_a_part_of_a_checkpoint_is_no_model() -> None:
     with pytest.raises(ValueError, match="no variable has the values of") as caught:
         load(BertModel, "partitioned")
-    for name in ("bert.pooler.dense.weight", "bert.encoder.layer.2.output.LayerNorm.bias"):
-        assert name in str(caught.value)
+    assert "bert.pooler.dense.weight" in str(caught.value)
     assert "word_embeddings" not in str(caught.value)
 
 

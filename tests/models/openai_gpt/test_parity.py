@@ -79,5 +79,5 @@ def test_published_size_is_that_of_the_paper() -> None:
     """The language model of the original: 116,534,784 values, and three more vectors with the tokens of a task."""
     config = OpenAIGPTConfig()
     assert OpenAIGPTLMHeadModel.without_values(config).num_parameters() == 116_534_784
-    special = OpenAIGPTLMHeadModel.without_values(config, n_special=3)
+    special = OpenAIGPTLMHeadModel.without_values(OpenAIGPTConfig(n_special=3))
     assert special.num_parameters() == 116_534_784 + 3 * 768

@@ -54,7 +54,7 @@ class Bundle(Mapping[str, Variable]):
         self._index = index_of(self.prefix)
         self.shards, self._variables = read_index(self._index)
         if check_data:
-            self._check_data()
+            self.check_data()
 
     def __getitem__(self, name: str) -> Variable:
         return self._variables[name]
@@ -147,7 +147,7 @@ class Bundle(Mapping[str, Variable]):
         """The path of a data file."""
         return self.prefix.with_name(f"{self.prefix.name}.data-{shard:05d}-of-{self.shards:05d}")
 
-    def _check_data(self) -> None:
+    def check_data(self) -> None:
         """Check that every data file that is needed exists and reaches to the end of its last variable.
 
         Raises:

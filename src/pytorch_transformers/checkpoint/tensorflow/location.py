@@ -31,8 +31,9 @@ def required_bundle(location: Location) -> Bundle:
     """
     prefix = _prefix(location)
     if prefix is None:
-        what = location.chosen or location.description
-        raise OSError(f"{what} is no TensorFlow checkpoint, nor does its folder hold one: looked for PREFIX.index.")
+        if location.chosen is not None:
+            raise OSError(f"{location.chosen} is no TensorFlow checkpoint; that is a PREFIX with a file PREFIX.index.")
+        raise OSError(f"No TensorFlow checkpoint in {location.description}: looked for PREFIX.index.")
     return Bundle(prefix, check_data=False)
 
 

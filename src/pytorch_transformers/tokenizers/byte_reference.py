@@ -21,9 +21,10 @@ LONGEST_WORD: Final = 100
 _LOOSE_SPACE: Final = re.compile(r" (?!\S)")
 #: A newline that is neither the first nor the last of the white space around it.
 _INNER_LINE: Final = re.compile(r"\n(?!\S)(?<=\s\n)")
-#: More white space than separates two words, or any at the end. Python counts U+001C to U+001F as white space too,
-#: GPT-2 does not.
-_RUN: Final = re.compile(r"[^\S\x1c-\x1f]{2,}|[^\S\x1c-\x1f]\Z")
+#: White space up to the last of several before a word, or up to the end: a piece of its own.
+_RUN: Final = re.compile(r"\s+(?!\S)")
+#: White space to Python, not to GPT-2.
+_SEPARATOR: Final = re.compile("[\x1c-\x1f]")
 
 
 class ByteMemory:
@@ -65,13 +66,14 @@ def _chunks(text: str) -> list[str]:
     """Divides a text into chunks; white space up to the last of several before a word is one of its own."""
     if not _LOOSE_SPACE.search(text) and not ("\n" in text and _INNER_LINE.search(text)):
         return _separated(text)
+    if _SEPARATOR.search(text):
+        return [" " + text]
     chunks: list[str] = []
     done = 0
     for match in _RUN.finditer(text):
-        start, end = match.span()
-        chunks += _separated(text[done:start])
-        done = end if end == len(text) else end - 1
-        chunks.append(" " + text[start:done])
+        chunks += _separated(text[done : match.start()])
+        chunks.append(" " + match[0])
+        done = match.end()
     return chunks + _separated(text[done:])
 
 

@@ -25,6 +25,12 @@ from pytorch_transformers import (
     BertForSequenceClassification,
     BertModel,
     BertTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
+    GPT2Model,
+    OpenAIGPTConfig,
+    OpenAIGPTLMHeadModel,
+    OpenAIGPTModel,
     PretrainedConfig,
 )
 from pytorch_transformers.models import bert
@@ -171,7 +177,9 @@ def test_vocabulary_file_whose_name_says_nothing(copy: Path, tmp_path: Path) -> 
     path = tmp_path / "words" / "words.txt"
     path.parent.mkdir()
     (copy / "vocab.txt").rename(path)
-    with pytest.raises(OSError, match=r"no configuration; .* to which of bert it belongs; use the class itself"):
+    with pytest.raises(
+        OSError, match=r"no configuration; .* to which of bert, openai_gpt, gpt2 it belongs; use the class itself"
+    ):
         AutoTokenizer.from_pretrained(path)
 
 
@@ -236,3 +244,26 @@ def test_record_of_each_family(family: Any) -> None:
 
 def test_bert_is_registered() -> None:
     assert bert.FAMILY in FAMILIES
+
+
+@pytest.mark.parametrize(
+    ("config", "base", "language_model"),
+    [
+        (GPT2Config(vocab_size=50, n_positions=8, n_embd=8, n_layer=1, n_head=2), GPT2Model, GPT2LMHeadModel),
+        (
+            OpenAIGPTConfig(vocab_size=50, n_positions=8, n_embd=8, n_layer=1, n_head=2),
+            OpenAIGPTModel,
+            OpenAIGPTLMHeadModel,
+        ),
+    ],
+    ids=["gpt2", "openai_gpt"],
+)
+def test_decoders_have_no_masked_head_and_no_classifier(
+    config: Any, base: type[Any], language_model: type[Any], tmp_path: Path
+) -> None:
+    language_model(config).save_pretrained(tmp_path)
+    assert type(AutoConfig.from_pretrained(tmp_path)) is type(config)
+    assert type(AutoModel.from_pretrained(tmp_path)) is base
+    assert type(AutoModelWithLMHead.from_pretrained(tmp_path)) is language_model
+    with pytest.raises(ValueError, match="has no sequence classification; it has model, language_model, double_heads"):
+        AutoModelForSequenceClassification.from_pretrained(tmp_path)

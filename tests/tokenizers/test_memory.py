@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytorch_transformers import BasicTokenizer, BertTokenizer
-from pytorch_transformers.tokenizers import reference
+from pytorch_transformers.tokenizers import memory
 from pytorch_transformers.tokenizers.reference import LONGEST_CHUNK, LONGEST_WORD, WordPieceReference
 
 Build = Callable[..., BertTokenizer]
@@ -69,7 +69,7 @@ def test_rows_are_the_callers_own(build: Build) -> None:
 
 
 def test_memory_is_bounded(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reference, "REMEMBERED", 5)
+    monkeypatch.setattr(memory, "REMEMBERED", 5)
     tokenizer = build(engine="python", max_input_chars_per_word=1000)
     texts = [*TEXTS, "x" * (LONGEST_WORD + 1), "y" * LONGEST_WORD, *map(chr, range(0x4E00, 0x4E40))]
     for _ in range(2):

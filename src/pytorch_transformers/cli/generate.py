@@ -121,7 +121,7 @@ def load(name: str, dtype: str, where: str, **places: Any) -> "TextGenerator":
     model, info = model_class.from_pretrained(name, output_loading_info=True, dtype=dtype, device=where, **places)
     if new := [key for key in info["missing_keys"] if not key.startswith(f"{model.base_model_prefix}.")]:
         raise ValueError(f"{name} has no trained language model: {', '.join(new)} would be random")
-    return TextGenerator(model, tokenizer)
+    return TextGenerator(model.fuse_for_inference(), tokenizer)  # on a CPU; elsewhere it changes nothing
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:

@@ -23,7 +23,8 @@ class AutoConfig:
 
 
 class _Auto:
-    kind: ClassVar[str]
+    #: Kinds of class, the first that the family has.
+    kinds: ClassVar[tuple[str, ...]]
 
     @classmethod
     def from_pretrained(cls, name_or_path: str | PathLike[str], *args: Any, **options: Any) -> Any:
@@ -33,34 +34,35 @@ class _Auto:
             family = family_of_config(config)
         else:
             family = family_of(name_or_path if config is None else config, **_place(options))
-        return family.load(cls.kind).from_pretrained(name_or_path, *args, **options)
+        kind = next((kind for kind in cls.kinds if kind in family.classes), cls.kinds[0])
+        return family.load(kind).from_pretrained(name_or_path, *args, **options)
 
 
 class AutoTokenizer(_Auto):
     """Loads the tokenizer of any family."""
 
-    kind = "tokenizer"
+    kinds = ("tokenizer",)
 
 
 class AutoModel(_Auto):
     """Loads the model without a head of any family."""
 
-    kind = "model"
+    kinds = ("model",)
 
 
 class AutoModelWithLMHead(_Auto):
     """Loads the language model of any family; for BERT that is the masked one."""
 
-    kind = "masked_lm"
+    kinds = ("language_model", "masked_lm")
 
 
 class AutoModelForSequenceClassification(_Auto):
     """Loads a classifier of whole inputs, for families that have one."""
 
-    kind = "sequence_classification"
+    kinds = ("sequence_classification",)
 
 
 class AutoModelForQuestionAnswering(_Auto):
     """Loads a span model, for families that have one."""
 
-    kind = "question_answering"
+    kinds = ("question_answering",)

@@ -8,43 +8,19 @@ from typing import Any, Final
 from .aligned import Aligned, unchanged
 from .basic import BasicTokenizer, words_in
 from .engine import Piece
+from .memory import Ids, Memory
 from .wordpiece import CONTINUATION, WordpieceTokenizer
 
-#: How many chunks the ids are remembered of, and how many words; text repeats itself. An entry takes about 200 bytes.
-REMEMBERED: Final = 50_000
 #: Longest chunk that is remembered, in characters: a longer one, such as a line of Chinese, hardly ever comes again.
 LONGEST_CHUNK: Final = 32
 #: Longest word that is remembered, in characters; by default longer ones are unknown as a whole.
 LONGEST_WORD: Final = 100
 
-Ids = tuple[int, ...]
-
-
-class _Remembered(dict[str, Ids]):
-    """Text -> ids, found out when they are first asked for. Threads may share it: at worst two find out the same.
-
-    Args:
-        find: what finds the ids of a text.
-        longest: longest text in characters that is remembered.
-    """
-
-    def __init__(self, find: Callable[[str], Ids], longest: int) -> None:
-        super().__init__()
-        self._find = find
-        self._longest = longest
-
-    def __missing__(self, text: str) -> Ids:
-        ids = self._find(text)
-        if len(self) < REMEMBERED and len(text) <= self._longest:
-            self[text] = ids
-        return ids
-
-
 def _ids_of_word(vocab: Mapping[str, int], wordpiece: WordpieceTokenizer, word: str) -> Ids:
     return tuple([vocab[token] for token, _, _ in wordpiece.pieces(word)])
 
 
-def _ids_of_chunk(split: Callable[[str], list[str]], word_ids: _Remembered, chunk: str) -> Ids:
+def _ids_of_chunk(split: Callable[[str], list[str]], word_ids: Memory, chunk: str) -> Ids:
     ids: list[int] = []
     for word in split(chunk):
         ids += word_ids[word]
@@ -105,16 +81,16 @@ class WordPieceReference:
             rows.append(row)
         return rows
 
-    def _chunk_ids(self) -> _Remembered:
+    def _chunk_ids(self) -> Memory:
         rules, memory = self.rules, self._memory
         if memory[0] != rules:
             self._memory = memory = rules, self._new_memory()
         return memory[1]
 
-    def _new_memory(self) -> _Remembered:
+    def _new_memory(self) -> Memory:
         split = self.basic.split if self.basic else str.split
-        word_ids = _Remembered(partial(_ids_of_word, self.vocab, self.wordpiece), LONGEST_WORD)
-        return _Remembered(partial(_ids_of_chunk, split, word_ids), LONGEST_CHUNK)
+        word_ids = Memory(partial(_ids_of_word, self.vocab, self.wordpiece), LONGEST_WORD)
+        return Memory(partial(_ids_of_chunk, split, word_ids), LONGEST_CHUNK)
 
     def pieces(self, texts: Sequence[str]) -> list[list[Piece]]:
         """Gives the tokens of each text with their ids, spans and words.

@@ -1,11 +1,11 @@
 """The OpenAI GPT models under the module name of the published package."""
 
+from .models.decoder import Attention
 from .models.openai_gpt.config import OpenAIGPTConfig
 from .models.openai_gpt.heads import OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel
 from .models.openai_gpt.model import (
     ACT_FNS,
     MLP,
-    Attention,
     Block,
     OpenAIGPTModel,
     OpenAIGPTPreTrainedModel,

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from ..nn.block import BlockOutput, DecoderBlock
+from ..nn.block import BlockOutput, CausalAttention, DecoderBlock
 from ..nn.cache import KeyValueCache, Past
 from ..nn.checks import (
     check_device,
@@ -24,6 +24,7 @@ from ..nn.checks import (
 )
 from ..nn.fused import serves
 from ..nn.masks import CausalMask
+from .decoder_config import DecoderConfig
 
 #: Keys and values of earlier tokens: one tensor [2, B, A, T, D] a layer, as published, or a cache.
 Pasts = Sequence[Tensor] | KeyValueCache | None
@@ -114,6 +115,23 @@ def check_past(past: Sequence[Tensor] | KeyValueCache, batch: int, blocks: nn.Mo
         check_device(what, layer, "the model", like)
         check_shape(what, layer, expected, "keys and values, batch, heads, tokens, head size")
         check_float_type(what, layer, like.dtype)
+
+
+class Attention(CausalAttention):
+    """Causal self-attention of the size that a configuration says, under the published name.
+
+    Args:
+        nx: Width of the hidden states, H.
+        n_ctx: Longest input; not used, as masks are made to fit.
+        config: The sizes.
+        scale: Whether scores are divided by the root of the head size.
+    """
+
+    def __init__(self, nx: int, n_ctx: int, config: DecoderConfig, scale: bool = False) -> None:
+        del n_ctx
+        super().__init__(
+            nx, config.n_head, dropout=config.attn_pdrop, residual_dropout=config.resid_pdrop, scaled=scale
+        )
 
 
 def past_length(past: Pasts) -> int:

@@ -140,7 +140,7 @@ def test_too_many_tokens_after_a_cache(model: Any, ids: Tensor) -> None:
         ({"n_positions": 0}, "n_positions: 0"),
         ({"layer_norm_epsilon": -1.0}, "layer_norm_epsilon: -1.0"),
         ({"resid_pdrop": 1.5}, "resid_pdrop: 1.5"),
-        ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx: True is not the original GPT-2"),
+        ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx: True is not the original gpt2"),
         ({"add_cross_attention": True}, "add_cross_attention: True"),
         ({"tie_word_embeddings": False}, "tie_word_embeddings: False"),
         ({"n_layers": 5}, "unknown key 'n_layers'; did you mean 'n_layer'"),

@@ -33,7 +33,7 @@ def test_what_this_family_does_not_take(name: str) -> None:
         ({"vocab_size": 0}, "vocab_size: 0"),
         ({"n_layer": -1}, "n_layer: -1"),
         ({"embd_pdrop": 1.5}, "embd_pdrop: 1.5"),
-        ({"tie_word_embeddings": False}, "tie_word_embeddings: False is not the original OpenAI GPT"),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings: False is not the original openai-gpt"),
         ({"summary_type": "last"}, "summary_type: 'last'"),
         ({"n_heads": 5}, "unknown key 'n_heads'; did you mean 'n_head'"),
     ],

@@ -6,13 +6,13 @@ from typing import Any, ClassVar, Final
 
 from ...files import CONFIG_NAME
 from ...nn.values import check_activation, real_number, whole_number
-from ..config import PretrainedConfig
+from ..decoder_config import DecoderConfig
 from .pretrained import MAX_POSITIONS, REPOSITORIES, SIZES
 
 _VOCAB_SIZE: Final = 50257  # 256 bytes, 50,000 merges, one end-of-text token
 
 
-class GPT2Config(PretrainedConfig):
+class GPT2Config(DecoderConfig):
     """Sizes of a GPT-2 model (Radford et al. 2019, section 2.3); the defaults are those of the smallest, gpt2.
 
     Args:
@@ -45,6 +45,11 @@ class GPT2Config(PretrainedConfig):
     model_type: ClassVar[str] = "gpt2"
     aliases: ClassVar[Mapping[str, str]] = {"vocab_size_or_config_json_file": "vocab_size", "n_vocab": "vocab_size"}
     repositories: ClassVar[Mapping[str, str]] = REPOSITORIES
+    plain: ClassVar[Mapping[str, Any]] = {
+        "scale_attn_weights": True,
+        "scale_attn_by_inverse_layer_idx": False,
+        "add_cross_attention": False,
+    }
     filenames: ClassVar[tuple[str, ...]] = (CONFIG_NAME, "hparams.json")
 
     def __init__(
@@ -94,9 +99,7 @@ class GPT2Config(PretrainedConfig):
             setattr(self, field, None if token is None else whole_number(field, token, 0))
         super().__init__(**others)
         check_activation(activation_function, "activation_function")
-        if self.n_embd % self.n_head:
-            raise ValueError(f"n_embd: {self.n_embd} is not a multiple of n_head, {self.n_head}")
-        self._refuse_variants()
+        self._check_together()
 
     @classmethod
     def named(cls, name: str, **overrides: Any) -> "GPT2Config":
@@ -108,40 +111,3 @@ class GPT2Config(PretrainedConfig):
         if name not in SIZES:
             raise ValueError(f"{name!r} is no published GPT-2; there are {', '.join(SIZES)}")
         return cls(**{**SIZES[name], **overrides})
-
-    @property
-    def hidden_size(self) -> int:
-        """H, under the name that all families share."""
-        return self.n_embd
-
-    @property
-    def num_hidden_layers(self) -> int:
-        """L, under the name that all families share."""
-        return self.n_layer
-
-    @property
-    def num_attention_heads(self) -> int:
-        """A, under the name that all families share."""
-        return self.n_head
-
-    @property
-    def max_position_embeddings(self) -> int:
-        """Longest input, under the name that all families share."""
-        return self.n_positions
-
-    def _refuse_variants(self) -> None:
-        """Switches of later programs that change the model: computing without them would give wrong numbers."""
-        plain: dict[str, Any] = {
-            "scale_attn_weights": True,
-            "scale_attn_by_inverse_layer_idx": False,
-            "add_cross_attention": False,
-            "tie_word_embeddings": True,
-            "summary_type": "cls_index",
-            "summary_use_proj": True,
-            "summary_proj_to_labels": True,
-            "summary_activation": None,
-        }
-        for key, value in plain.items():
-            found = getattr(self, key, value)
-            if found not in (value, None):
-                raise ValueError(f"{key}: {found!r} is not the original GPT-2; only {value!r} is supported")

@@ -12,13 +12,14 @@ from torch import Tensor, nn
 
 from ...checkpoint.keymap import KeyMap
 from ...nn.activations import get_activation
-from ...nn.block import CausalAttention, DecoderBlock, FeedForward, prune_blocks
+from ...nn.block import DecoderBlock, FeedForward, prune_blocks
 from ...nn.cache import KeyValueCache
 from ...nn.layers import Conv1D
 from ...nn.masks import decoder_mask
 from ..base import PreTrainedModel
 from ..config import PretrainedConfig
 from ..decoder import (
+    Attention,
     Decoded,
     DecoderInputs,
     Pasts,
@@ -34,23 +35,6 @@ from ..outputs import BaseModelOutputWithPast
 from .config import GPT2Config
 from .convert import KEY_MAP
 from .pretrained import GPT2_PRETRAINED_MODEL_ARCHIVE_MAP
-
-
-class Attention(CausalAttention):
-    """Causal self-attention of the size that the configuration says.
-
-    Args:
-        nx: Width of the hidden states, H.
-        n_ctx: Longest input; not used, as masks are made to fit.
-        config: The sizes.
-        scale: Whether scores are divided by the root of the head size.
-    """
-
-    def __init__(self, nx: int, n_ctx: int, config: GPT2Config, scale: bool = False) -> None:
-        del n_ctx
-        super().__init__(
-            nx, config.n_head, dropout=config.attn_pdrop, residual_dropout=config.resid_pdrop, scaled=scale
-        )
 
 
 class MLP(FeedForward):

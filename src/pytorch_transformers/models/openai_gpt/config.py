@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from ...nn.values import check_activation, real_number, whole_number
-from ..config import PretrainedConfig
+from ..decoder_config import DecoderConfig
 from .pretrained import MAX_POSITIONS, REPOSITORIES
 
 _VOCAB_SIZE: Final = 40478  # of the published model, without special tokens
 
 
-class OpenAIGPTConfig(PretrainedConfig):
+class OpenAIGPTConfig(DecoderConfig):
     """Sizes of an OpenAI GPT model (Radford et al. 2018, section 4.1); the defaults are those of openai-gpt.
 
     Args:
@@ -90,45 +90,9 @@ class OpenAIGPTConfig(PretrainedConfig):
             setattr(self, field, None if token is None else whole_number(field, token, 0))
         super().__init__(**others)
         check_activation(afn, "afn")
-        if self.n_embd % self.n_head:
-            raise ValueError(f"n_embd: {self.n_embd} is not a multiple of n_head, {self.n_head}")
-        self._refuse_variants()
+        self._check_together()
 
     @property
     def total_tokens_embeddings(self) -> int:
         """Rows of the table of tokens: vocabulary and special tokens."""
         return self.vocab_size + self.n_special
-
-    @property
-    def hidden_size(self) -> int:
-        """H, under the name that all families share."""
-        return self.n_embd
-
-    @property
-    def num_hidden_layers(self) -> int:
-        """L, under the name that all families share."""
-        return self.n_layer
-
-    @property
-    def num_attention_heads(self) -> int:
-        """A, under the name that all families share."""
-        return self.n_head
-
-    @property
-    def max_position_embeddings(self) -> int:
-        """Longest input, under the name that all families share."""
-        return self.n_positions
-
-    def _refuse_variants(self) -> None:
-        """Switches of later programs that change the model: computing without them would give wrong numbers."""
-        plain: dict[str, Any] = {
-            "tie_word_embeddings": True,
-            "summary_type": "cls_index",
-            "summary_use_proj": True,
-            "summary_proj_to_labels": True,
-            "summary_activation": None,
-        }
-        for key, value in plain.items():
-            found = getattr(self, key, value)
-            if found not in (value, None):
-                raise ValueError(f"{key}: {found!r} is not the original OpenAI GPT; only {value!r} is supported")

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ...checkpoint.keymap import KeyMap
 from ...nn.activations import ACTIVATIONS, Activation, gelu_tanh
-from ...nn.block import CausalAttention, DecoderBlock, FeedForward, prune_blocks
+from ...nn.block import DecoderBlock, FeedForward, prune_blocks
 from ...nn.cache import KeyValueCache
 from ...nn.layers import Conv1D
 from ...nn.masks import decoder_mask
@@ -22,6 +22,7 @@ from ...nn.values import whole_number
 from ..base import PreTrainedModel
 from ..config import PretrainedConfig
 from ..decoder import (
+    Attention,
     Decoded,
     DecoderInputs,
     cache_for,
@@ -41,23 +42,6 @@ from .pretrained import OPENAI_GPT_PRETRAINED_MODEL_ARCHIVE_MAP
 ACT_FNS: Final[Mapping[str, Activation]] = {**ACTIVATIONS, "gelu": gelu_tanh}
 
 Model = TypeVar("Model", bound="OpenAIGPTPreTrainedModel")
-
-
-class Attention(CausalAttention):
-    """Causal self-attention of the size that the configuration says.
-
-    Args:
-        nx: Width of the hidden states, H.
-        n_ctx: Longest input; not used, as masks are made to fit.
-        config: The sizes.
-        scale: Whether scores are divided by the root of the head size.
-    """
-
-    def __init__(self, nx: int, n_ctx: int, config: OpenAIGPTConfig, scale: bool = False) -> None:
-        del n_ctx
-        super().__init__(
-            nx, config.n_head, dropout=config.attn_pdrop, residual_dropout=config.resid_pdrop, scaled=scale
-        )
 
 
 class MLP(FeedForward):

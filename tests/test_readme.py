@@ -1,12 +1,14 @@
 """What the documentation shows runs: Python and shell of README.md and docs/, without the network.
 
-Names of models lead to a server on this machine. It has a tiny random BERT where BERT-base is expected, and the real
-all-MiniLM-L6-v2. Each document runs from top to bottom in a process and a folder of its own.
+Names of models lead to a server on this machine. It has tiny random models where BERT-base, GPT-2 and OpenAI GPT are
+expected, and the real all-MiniLM-L6-v2. Each document runs from top to bottom in a process and a folder of its own.
 """
 
 import importlib.util
+import json
 import os
 import re
+import string
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from generation.saved_gpt2 import save_tiny_gpt2
 from hub.server import HubServer
 
 ROOT = Path(__file__).parents[1]
@@ -44,6 +47,20 @@ def model_folder() -> Path:
     return Path(spec.submodule_search_locations[0]) / "model"
 
 
+def save_tiny_gpt(folder: Path) -> Path:
+    """Write a random OpenAI GPT; its tokens are letters, inside and at the end of a word, and a few pairs of them."""
+    from pytorch_transformers import OpenAIGPTConfig, OpenAIGPTLMHeadModel
+
+    merges = ("t h", "th e</w>", "i n", "in g</w>")
+    letters = (*string.ascii_lowercase, *string.digits, *string.punctuation)
+    tokens = [*letters, *(f"{letter}</w>" for letter in letters), *(pair.replace(" ", "") for pair in merges), "<unk>"]
+    sizes = OpenAIGPTConfig(vocab_size=len(tokens), n_positions=64, n_embd=24, n_layer=2, n_head=3)
+    OpenAIGPTLMHeadModel(sizes).save_pretrained(folder)
+    (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(tokens)}), encoding="utf-8")
+    (folder / "merges.txt").write_text("\n".join(("#version: 0.2", *merges)) + "\n", encoding="utf-8")
+    return folder
+
+
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a hub that has the models which the documents name."""
@@ -55,6 +72,8 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server = HubServer()
     for repository, folder in (
         ("google-bert/bert-base-uncased", tiny),
+        ("openai-community/gpt2", save_tiny_gpt2(tmp_path_factory.mktemp("gpt2"), n_positions=1024)),
+        ("openai-community/openai-gpt", save_tiny_gpt(tmp_path_factory.mktemp("gpt"))),
         ("sentence-transformers/all-MiniLM-L6-v2", real),
     ):
         for path in sorted(folder.iterdir()):
@@ -111,7 +130,8 @@ def test_commands_run_in_order(document: Path, tmp_path: Path, endpoint: str) ->
 def test_readme_shows_the_main_jobs() -> None:
     """The blocks above are found at all, and cover what the README promises."""
     python, shell = blocks(ROOT / "README.md", "python"), blocks(ROOT / "README.md", "bash")
-    for name in ("FeatureExtractor", "BertForMaskedLM", "BertForSequenceClassification", "save_pretrained", "loss"):
+    names = ("FeatureExtractor", "BertForMaskedLM", "BertForSequenceClassification", "save_pretrained", "loss")
+    for name in (*names, "GPT2LMHeadModel", "TextGenerator", "stream", "perplexity"):
         assert name in python
-    for verb in ("features", "fill-mask", "info", "download", "inspect", "convert"):
+    for verb in ("features", "fill-mask", "generate", "perplexity", "info", "download", "inspect", "convert"):
         assert re.search(rf"^pytorch_transformers {verb}", shell, flags=re.MULTILINE)

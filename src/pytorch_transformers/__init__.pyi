@@ -3,6 +3,10 @@
 from .data.features import FeatureExtractor as FeatureExtractor
 from .files import CONFIG_NAME as CONFIG_NAME
 from .files import WEIGHTS_NAME as WEIGHTS_NAME
+from .generation.options import GenerationOptions as GenerationOptions
+from .generation.perplexity import perplexity as perplexity
+from .generation.results import GenerationOutput as GenerationOutput
+from .generation.text import TextGenerator as TextGenerator
 from .hub.paths import cached_path as cached_path
 from .modeling_bert import load_tf_weights_in_bert as load_tf_weights_in_bert
 from .modeling_gpt2 import load_tf_weights_in_gpt2 as load_tf_weights_in_gpt2
@@ -60,6 +64,7 @@ from .models.outputs import NextSentencePredictorOutput as NextSentencePredictor
 from .models.outputs import QuestionAnsweringModelOutput as QuestionAnsweringModelOutput
 from .models.outputs import SequenceClassifierOutput as SequenceClassifierOutput
 from .models.outputs import TokenClassifierOutput as TokenClassifierOutput
+from .nn.cache import KeyValueCache as KeyValueCache
 from .tokenizers.base import PreTrainedTokenizer as PreTrainedTokenizer
 from .tokenizers.basic import BasicTokenizer as BasicTokenizer
 from .tokenizers.encoding import BatchEncoding as BatchEncoding

@@ -318,6 +318,7 @@ def test_files_for_the_original_have_its_names(model: BertForPreTraining, tmp_pa
     (tmp_path / "ours" / "tokenizer_config.json").write_text("{}", encoding="utf-8")
     done = convert(tmp_path / "ours", tmp_path / "theirs" / PREFIX)
     names = {f"{PREFIX}.index", f"{PREFIX}.data-00000-of-00001", CONFIG, "vocab.txt", "tokenizer_config.json"}
+    names |= {"checkpoint"}  # where TensorFlow looks for the latest
     assert {path.name for path in done.written} == {path.name for path in (tmp_path / "theirs").iterdir()} == names
     assert (tmp_path / "theirs" / "vocab.txt").read_text(encoding="utf-8") == "a\nb\n"
     values = json.loads((tmp_path / "theirs" / CONFIG).read_text(encoding="utf-8"))

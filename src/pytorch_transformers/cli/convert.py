@@ -19,13 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help="prefix or folder of a TensorFlow checkpoint; or a PyTorch model by name or path",
+        help="prefix or folder of a TensorFlow checkpoint, or folder of OpenAI GPT's NumPy files; or a PyTorch model",
     )
     parser.add_argument(
         "out",
         metavar="OUT",
-        help="a folder (config.json, model.safetensors, vocabulary), or one file NAME.bin; NAME.ckpt writes a "
-        "TensorFlow checkpoint",
+        help="a folder (config.json, model.safetensors, vocabulary), or one file NAME.bin; NAME.ckpt or NAME.ckpt-STEP "
+        "writes a TensorFlow checkpoint; for a PyTorch model of OpenAI GPT, the folder of its NumPy files",
     )
     parser.add_argument(
         "--family", required=True, choices=[family.name for family in FAMILIES], help="family of the model"

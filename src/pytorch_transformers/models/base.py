@@ -120,10 +120,17 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
         return self.base_model.get_input_embeddings()
 
     def set_input_embeddings(self, embeddings: nn.Embedding) -> None:
-        """Replace the table of word embeddings [V, H]."""
+        """Replace the table of word embeddings [V, H]; what shares its values goes on doing so."""
+        shared = shared_parameters(self, self.base_model_prefix)
+        self._replace_embeddings(embeddings)
+        self._resize_output(embeddings.num_embeddings)
+        share_parameters(self, shared)
+        self._note_vocabulary(embeddings.num_embeddings)
+
+    def _replace_embeddings(self, embeddings: nn.Embedding) -> None:
         if self.base_model is self:
             raise NotImplementedError(f"{type(self).__name__} has no {self.base_model_prefix!r} and no embeddings")
-        self.base_model.set_input_embeddings(embeddings)
+        self.base_model._replace_embeddings(embeddings)
 
     def resize_token_embeddings(self, new_num_tokens: int | None = None) -> nn.Embedding:
         """Change the size of the vocabulary: rows are cut off, or added and initialised by the family's rule.
@@ -150,11 +157,7 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
             new.weight[:kept] = old.weight[:kept]
         new.weight.requires_grad_(old.weight.requires_grad)
         new.train(old.training)
-        shared = shared_parameters(self, self.base_model_prefix)
         self.set_input_embeddings(new)
-        self._resize_output(new_num_tokens)
-        share_parameters(self, shared)
-        self._note_vocabulary(new_num_tokens)
         return new
 
     def _note_vocabulary(self, size: int) -> None:
@@ -198,8 +201,9 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
         """Pack copies of the weights for fast inference on the CPU; returns the model, in evaluation mode.
 
         Without gradients, each linear step then is one kernel with what follows it (see `nn/fused.py`): same results
-        within float rounding. The copies cost as much memory as the layers; `train()` drops them, and a weight that
-        changes makes the copies of its layer unused.
+        within float rounding. The copies cost as much memory as the layers; `train()` and a change of type or device
+        drop them, and a weight that changes makes the copies of its layer unused. Changes through `weight.data` go
+        unseen: call this again after them.
         """
         self.eval()
         for module in self.modules():
@@ -431,12 +435,14 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
         vars(self.config)["architectures"] = [type(self).__name__]
         self.config.to_json_string()  # what can't be written is found before anything is
         state = self.state_dict()
+        shared = shared_parameters(self, self.base_model_prefix)
+        if untied := [f"{name} and {source}" for name, source in self.tied_weights.items() if name not in shared]:
+            logger.warning("%s: not one weight any more, but loading makes them one again", "; ".join(untied))
         if not safe_serialization:
             weights = [folder / WEIGHTS_NAME]
             save_bin(state, weights[0])
             _remove_preferred(folder)
         else:
-            shared = shared_parameters(self, self.base_model_prefix)
             state = {name: tensor for name, tensor in state.items() if name not in shared}
             if max_shard_size is None:
                 weights = [folder / SAFE_WEIGHTS_NAME]

@@ -112,6 +112,8 @@ def convert(
         raise ValueError(f"{out}: name the folder; {SAFE_WEIGHTS_NAME} is written into it, beside {CONFIG_NAME}")
     if target.is_dir() if one_file else target.is_file():
         raise ValueError(f"{out} is there, and is {'a folder' if one_file else 'a file'}; choose another name")
+    if to_original and not family.key_map.storage.named and target.suffix in (".ckpt", *_SINGLE_FILE):
+        raise ValueError(f"{out}: an original checkpoint of {family.name} is a folder of files; leave the ending out")
     if to_original and (scope or ignore):
         raise ValueError(f"scope and ignore are about names in an original checkpoint, and {out} will be one")
     options = _Options(family, location, target, config, head, scope, ignore, overrides or {}, one_file, progress)
@@ -139,10 +141,15 @@ class _Options:
     one_file: bool
     progress: bool
 
+    def config_path(self) -> Path | None:
+        """The configuration file that was given, or that beside the checkpoint."""
+        if self.config:
+            return Path(self.config).expanduser()
+        return self.location.first(self.family.config_class.filenames)
+
     def read_config(self) -> PretrainedConfig:
-        """The configuration that was given, or that beside the checkpoint."""
-        kind = self.family.config_class
-        path = Path(self.config).expanduser() if self.config else self.location.first(kind.filenames)
+        """The configuration that was given, or that beside the checkpoint; or the published one."""
+        kind, path = self.family.config_class, self.config_path()
         if path is None and self.family.published_sizes:
             return kind()
         if path is None:
@@ -154,7 +161,7 @@ class _Options:
 
 
 def _from_original(options: _Options) -> Conversion:
-    """TensorFlow to PyTorch. The model is never built: its names and shapes are enough."""
+    """An original checkpoint to PyTorch. The model is never built: its names and shapes are enough."""
     family, out = options.family, options.out
     if options.location.chosen is not None and chosen_weights(options.location) is not None:
         raise ValueError(f"{options.location.chosen} {_HOLDS_PYTORCH}")
@@ -170,7 +177,17 @@ def _from_original(options: _Options) -> Conversion:
     config = model_class.overridden(options.read_config(), options.overrides)
     said = bool({"num_labels", "id2label", "label2id"} & options.overrides.keys())
     model = model_class.without_values(fitting_config(config, original, key_map, selected, labels=not said))
-    state, plan = original_state(model, original, scope=options.scope, ignore=options.ignore, progress=options.progress)
+    try:
+        state, plan = original_state(
+            model, original, scope=options.scope, ignore=options.ignore, progress=options.progress
+        )
+    except ValueError as error:
+        if options.config_path() is not None:
+            raise
+        raise ValueError(
+            f"{original.prefix}: no configuration is beside it, so the sizes of the published {config.model_type} were "
+            "taken, and they don't fit. Name it: config=FILE (--config FILE)."
+        ) from error
     parameters = sum(tensor.numel() for tensor in state.values())
     if options.one_file:
         shared = shared_parameters(model, model.base_model_prefix)
@@ -184,12 +201,12 @@ def _from_original(options: _Options) -> Conversion:
             settings = stack.enter_context(atomic_write(out / CONFIG_NAME))
             settings.write_text(model.config.to_json_string(), encoding="utf-8")
             written = [out / SAFE_WEIGHTS_NAME, out / CONFIG_NAME]
-            written += _copy_vocabulary(stack, family, options.location, out)
+            written += _copy_vocabulary(options, stack, out, to_original=False)
     return Conversion(original.prefix, tuple(written), model_class.__name__, plan, parameters, model.config)
 
 
 def _to_original(options: _Options, source: str, place: Mapping[str, Any]) -> Conversion:
-    """PyTorch to TensorFlow, with the configuration and the vocabulary under the names the original program knows."""
+    """PyTorch to an original checkpoint, with configuration and vocabulary under the names the original knows."""
     family, out = options.family, options.out
     weights = chosen_weights(options.location)
     if weights is None:
@@ -213,7 +230,12 @@ def _to_original(options: _Options, source: str, place: Mapping[str, Any]) -> Co
     with ExitStack() as stack:
         settings = stack.enter_context(atomic_write(folder / name))
         settings.write_text(text, encoding="utf-8")
-        beside = [folder / name, *_copy_vocabulary(stack, family, options.location, folder)]
+        beside = [folder / name]
+        if family.key_map.storage.named:  # where TensorFlow looks for the latest checkpoint of a folder
+            state = stack.enter_context(atomic_write(folder / "checkpoint"))
+            state.write_text(f'model_checkpoint_path: "{out.name}"\n', encoding="utf-8")
+            beside.append(folder / "checkpoint")
+        beside += [*_copy_vocabulary(options, stack, folder, to_original=True)]
         steps, written = save_original(model, out)
     written += beside
     plan = Plan(steps=steps, left_out=report["unexpected_keys"])
@@ -240,15 +262,22 @@ def _refuse_company(out: Path, config: Path, text: str) -> None:
         raise ValueError(f"{config} belongs to {others[0]}, and would be replaced; give {out.name} a folder of its own")
 
 
-def _copy_vocabulary(stack: ExitStack, family: Family, location: Location, folder: Path) -> list[Path]:
-    """Copy the files of the tokenizer that lie beside the checkpoint; they get their names when `stack` ends."""
+def _copy_vocabulary(options: _Options, stack: ExitStack, folder: Path, *, to_original: bool) -> list[Path]:
+    """Copy the files of the tokenizer that lie beside the checkpoint; they get their names when `stack` ends.
+
+    The vocabulary gets the names of the side that it comes to. Settings, which the original doesn't know, go along:
+    they would be missing on the way back.
+    """
+    theirs = options.family.original_files
+    ours = [name for name in options.family.tokenizer_files if name in theirs or name not in theirs.values()]
+    wanted = {**dict(zip(ours, ours, strict=True)), **(theirs if to_original else {})}
     copies = []
-    for name in family.tokenizer_files:
-        path = location.file(name)
+    for name, target in wanted.items():
+        path = options.location.first([name, *([theirs[name]] if name in theirs else [])])
         if path is not None:
-            if not (folder / name).exists() or not path.samefile(folder / name):
-                shutil.copyfile(path, stack.enter_context(atomic_write(folder / name)))
-            copies.append(folder / name)
+            if not (folder / target).exists() or not path.samefile(folder / target):
+                shutil.copyfile(path, stack.enter_context(atomic_write(folder / target)))
+            copies.append(folder / target)
     return copies
 
 

@@ -65,6 +65,9 @@ class DecoderInputs(NamedTuple):
             TypeError: One is no tensor.
         """
         name, given = self.tokens
+        past = self.past
+        if isinstance(past, list | tuple) and all(layer is None for layer in past):  # 0.6.2's way to say none
+            past = None
         shape = tuple(given.shape if name == "input_ids" else given.shape[:-1])
         if len(shape) < 2 or (not recording() and 0 in given.shape):
             axes = "[batch, ..., tokens]" if name == "input_ids" else "[batch, ..., tokens, hidden]"
@@ -79,13 +82,13 @@ class DecoderInputs(NamedTuple):
                 flat[other] = x.reshape(-1, shape[-1])
         if self.attention_mask is not None:
             check_tensor("attention_mask", self.attention_mask)
-            check_past_form(self.past)
-            length = shape[-1] + past_length(self.past)
+            check_past_form(past)
+            length = shape[-1] + past_length(past)
             check_shape(
                 "attention_mask", self.attention_mask, (*shape[:-1], length), "cached and new tokens of each row"
             )
             flat["attention_mask"] = self.attention_mask.reshape(-1, length)
-        return self._replace(**flat), shape
+        return self._replace(past=past, **flat), shape
 
 
 def check_past_form(past: Pasts) -> None:
@@ -171,7 +174,7 @@ def check_inputs(inputs: DecoderInputs, *, words: int, positions: int, like: Ten
         words: Rows of the table of tokens, V.
         positions: Rows of the table of positions.
         like: The table of tokens [V, H].
-        layers: Number of layers, L.
+        blocks: The layers.
 
     Raises:
         ValueError: A shape, type or value is wrong; the message names the argument, the limit and the way out.

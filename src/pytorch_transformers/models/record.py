@@ -23,6 +23,7 @@ class Family:
         repositories: Shortcut name -> repository on the hub.
         classes: Kind of class ("model", "tokenizer", "masked_lm", …) -> "module:Class" below the folder.
         tokenizer_files: Names of the files that the tokenizer reads, those that may be missing included.
+        original_files: Those of them that the original program has -> what it calls them.
         config_only: Names of configuration files that only this family has.
         published_sizes: Whether an original checkpoint without a configuration is one of the published size.
     """
@@ -32,6 +33,7 @@ class Family:
     repositories: Mapping[str, str]
     classes: Mapping[str, str]
     tokenizer_files: tuple[str, ...]
+    original_files: Mapping[str, str]
     config_only: tuple[str, ...] = ()
     published_sizes: bool = False
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 class KeyValueCache:
-    """Room for the keys and values of all layers.
+    """Room for the keys and values of all layers, written in place: gradients can't go through it.
 
     Args:
         heads: Attention heads of each layer, A; fewer in layers that were pruned.

@@ -245,6 +245,11 @@ class FusableLayer(nn.Module):
             self.fused = None
         return super().train(mode)
 
+    def _apply(self, *arguments: Any, **options: Any) -> "Self":
+        """Another type or device changes the weights in a way that no count of changes shows."""
+        self.fused = None
+        return super()._apply(*arguments, **options)  # type: ignore[no-untyped-call]
+
     def __getstate__(self) -> dict[str, Any]:
         """Pickles and copies hold the weights themselves only."""
         return {**self.__dict__, "fused": None}

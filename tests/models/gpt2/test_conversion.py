@@ -267,3 +267,18 @@ def test_published_configurations(tmp_path: Path) -> None:
     config = GPT2Config.from_pretrained(tmp_path)
     assert {name: value for name, value in config.to_dict().items() if name in published} == published
     assert GPT2LMHeadModel.without_values(config).num_parameters() == 124_439_808
+
+
+def test_the_vocabulary_gets_the_names_of_the_side_it_comes_to(tmp_path: Path) -> None:
+    ours, theirs, again = tmp_path / "ours", tmp_path / "theirs", tmp_path / "again"
+    GPT2LMHeadModel(GPT2Config(vocab_size=20, n_positions=8, n_embd=8, n_layer=1, n_head=2)).save_pretrained(ours)
+    (ours / "vocab.json").write_text('{"a": 0}', encoding="utf-8")
+    (ours / "merges.txt").write_text("#version: 0.2\n", encoding="utf-8")
+    convert(FAMILY, ours, theirs / "model.ckpt")
+    names = {path.name for path in theirs.iterdir()}
+    assert names >= {"encoder.json", "vocab.bpe", "hparams.json", "checkpoint", "model.ckpt.index"}
+    assert not names & {"vocab.json", "merges.txt"}
+    convert(FAMILY, theirs, again)
+    assert (again / "vocab.json").read_bytes() == (ours / "vocab.json").read_bytes()
+    assert (again / "merges.txt").read_bytes() == (ours / "merges.txt").read_bytes()
+    assert not (again / "encoder.json").exists()

@@ -308,3 +308,39 @@ def test_choices_have_a_past() -> None:
     assert first.past[0].shape == (2, 2 * CHOICES, HEADS, 3, 8)
     assert_same(second.lm_logits, whole.lm_logits[:, :, 3:], "scores")
     assert_same(second.mc_logits, whole.mc_logits, "choices")
+
+
+@pytest.mark.parametrize("nothing", [(), [None] * 3])
+def test_no_past_in_the_older_ways(nothing: Any) -> None:
+    """0.6.2 passes a list of None."""
+    model = build(CASE, GPT2LMHeadModel)
+    ids = torch.tensor([[5, 6, 7]])
+    assert torch.equal(model(ids, past=nothing).logits, model(ids).logits)
+
+
+def test_other_embeddings_are_the_output_layer_too(tmp_path: Path) -> None:
+    model = build(CASE, GPT2LMHeadModel)
+    model.set_input_embeddings(nn.Embedding(33, model.config.n_embd))
+    assert model.lm_head.weight is model.transformer.wte.weight
+    assert model.config.vocab_size == 33
+    ids = torch.tensor([[5, 6, 32]])
+    model.save_pretrained(tmp_path)
+    assert torch.equal(GPT2LMHeadModel.from_pretrained(tmp_path)(ids).logits, model(ids).logits)
+
+
+def test_an_output_layer_of_its_own_is_mentioned_when_it_is_saved(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = build(CASE, GPT2LMHeadModel)
+    model.lm_head.weight = nn.Parameter(torch.randn_like(model.lm_head.weight))
+    model.save_pretrained(tmp_path)
+    assert "lm_head.weight and transformer.wte.weight: not one weight any more" in caplog.text
+
+
+def test_packed_weights_do_not_outlive_a_change_of_type() -> None:
+    model = build(CASE, GPT2LMHeadModel).fuse_for_inference()
+    ids = torch.tensor([[5, 6, 7, 8]])
+    with torch.no_grad():
+        model.bfloat16().float()
+        rounded = build(CASE, GPT2LMHeadModel).bfloat16().float()
+        assert torch.equal(model(ids).logits, rounded(ids).logits)

@@ -188,3 +188,16 @@ def test_table_of_the_configuration() -> None:
     types = torch.full((1, 2), VOCAB + 2)
     model = build(CASE, OpenAIGPTModel, n_special=3)
     assert model(torch.zeros_like(types), token_type_ids=types)[0].isfinite().all()
+
+
+def test_rows_that_are_added_later_stand_behind_the_special_ones() -> None:
+    """As after `tokenizer.add_tokens`: the vocabulary and the first special tokens keep their places."""
+    model = OpenAIGPTLMHeadModel(OpenAIGPTConfig(vocab_size=20, n_positions=8, n_embd=8, n_layer=1, n_head=2))
+    model.set_num_special_tokens(3)
+    before = model.transformer.tokens_embed.weight.detach().clone()
+    model.resize_token_embeddings(25)
+    assert (model.config.vocab_size, model.config.n_special) == (20, 5)
+    assert torch.equal(model.transformer.tokens_embed.weight[:23], before)
+    model.set_num_special_tokens(0)
+    assert (model.config.vocab_size, model.config.n_special) == (20, 0)
+    assert torch.equal(model.transformer.tokens_embed.weight, before[:20])

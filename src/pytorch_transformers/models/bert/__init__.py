@@ -34,5 +34,6 @@ FAMILY: Final = Family(
         "added_tokens.json",
         "tokenizer.json",
     ),
+    original_files={"vocab.txt": "vocab.txt"},
     config_only=("bert_config.json",),
 )

@@ -545,8 +545,7 @@ class BertModel(BertPreTrainedModel):
         """The table of word embeddings [V, H]."""
         return self.embeddings.word_embeddings
 
-    def set_input_embeddings(self, embeddings: nn.Embedding) -> None:
-        """Replace the table of word embeddings [V, H]."""
+    def _replace_embeddings(self, embeddings: nn.Embedding) -> None:
         self.embeddings.word_embeddings = embeddings
 
     def _prune_heads(self, heads_to_prune: Mapping[int, set[int]]) -> None:

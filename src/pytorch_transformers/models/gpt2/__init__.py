@@ -33,6 +33,7 @@ FAMILY: Final = Family(
         "added_tokens.json",
         "tokenizer.json",
     ),
+    original_files={"vocab.json": "encoder.json", "merges.txt": "vocab.bpe"},
     config_only=("hparams.json",),
     published_sizes=True,
 )

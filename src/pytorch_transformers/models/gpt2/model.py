@@ -212,8 +212,7 @@ class GPT2Model(GPT2PreTrainedModel):
         """The table of tokens [V, H]."""
         return self.wte
 
-    def set_input_embeddings(self, embeddings: nn.Embedding) -> None:
-        """Replace the table of tokens [V, H]."""
+    def _replace_embeddings(self, embeddings: nn.Embedding) -> None:
         self.wte = embeddings
 
     def _prune_heads(self, heads_to_prune: Mapping[int, set[int]]) -> None:

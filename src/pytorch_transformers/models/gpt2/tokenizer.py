@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ...tokenizers.bpe_files import MergesSource, VocabSource
 from ...tokenizers.bpe_tokenizer import BPETokenizer
-from ...tokenizers.byte_level import to_bytes, to_text
+from ...tokenizers.byte_level import BYTE_TO_CHAR, to_bytes, to_text
 from ...tokenizers.byte_reference import ByteLevelReference, byte_level_engine
 from ...tokenizers.engine import Engine
 from ...tokenizers.joiner import ByteJoiner
@@ -22,6 +22,7 @@ from ...tokenizers.library_file import Accepted, read_bpe
 from ...tokenizers.options import EngineName, checked_flag
 from ...tokenizers.pipeline import Pipeline, SpacedPipeline
 from ...tokenizers.tokens import numbers_of
+from ..warn import warn_once
 from .pretrained import (
     GPT2_PRETRAINED_MERGES_ARCHIVE_MAP,
     GPT2_PRETRAINED_VOCAB_ARCHIVE_MAP,
@@ -126,6 +127,11 @@ class GPT2Tokenizer(BPETokenizer):
             mask_token=mask_token,
             **common,
         )
+        if missing := sum(char not in self._vocab for char in BYTE_TO_CHAR):
+            warn_once(
+                f"GPT2Tokenizer: {missing} of the 256 bytes are not in the vocabulary, so that texts with them get "
+                f"{unk_token} or an error; is it a vocabulary of GPT-2?"
+            )
 
     @property
     def add_prefix_space(self) -> bool:

@@ -34,5 +34,6 @@ FAMILY: Final = Family(
         "added_tokens.json",
         "tokenizer.json",
     ),
+    original_files={"vocab.json": "encoder_bpe_40000.json", "merges.txt": "vocab_40000.bpe"},
     published_sizes=True,
 )

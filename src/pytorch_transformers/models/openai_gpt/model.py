@@ -124,14 +124,14 @@ class OpenAIGPTPreTrainedModel(PreTrainedModel):
         Raises:
             ValueError: It is no whole number of at least 0.
         """
-        words = self.config.vocab_size
-        vars(self.config)["n_special"] = whole_number("num_special_tokens", num_special_tokens, 0)
-        self.resize_token_embeddings(words + num_special_tokens)
+        words, special = self.config.vocab_size, whole_number("num_special_tokens", num_special_tokens, 0)
+        self.resize_token_embeddings(words + special)
+        vars(self.config).update(vocab_size=words, n_special=special)
 
     def _note_vocabulary(self, size: int) -> None:
-        """A new number of rows changes the vocabulary; special tokens stay the last of them."""
-        special = min(self.config.n_special, size - 1)
-        vars(self.config).update(vocab_size=size - special, n_special=special)
+        """Where there are special tokens, rows that come or go are theirs: they stand behind the vocabulary."""
+        words = min(self.config.vocab_size, size) if self.config.n_special else size
+        vars(self.config).update(vocab_size=words, n_special=size - words)
 
 
 class OpenAIGPTModel(OpenAIGPTPreTrainedModel):
@@ -233,8 +233,7 @@ class OpenAIGPTModel(OpenAIGPTPreTrainedModel):
         """The table of tokens [V, H]."""
         return self.tokens_embed
 
-    def set_input_embeddings(self, embeddings: nn.Embedding) -> None:
-        """Replace the table of tokens [V, H]."""
+    def _replace_embeddings(self, embeddings: nn.Embedding) -> None:
         self.tokens_embed = embeddings
 
     def _prune_heads(self, heads_to_prune: Mapping[int, set[int]]) -> None:

@@ -17,7 +17,20 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 
 import torch
 
-from . import conversion, environment, features, heads, imports, inputs, latency, loading, report, tokenisation
+from . import (
+    conversion,
+    environment,
+    features,
+    generation,
+    heads,
+    imports,
+    inputs,
+    latency,
+    lm_loss,
+    loading,
+    report,
+    tokenisation,
+)
 from .harness import MismatchError, Plan, Result
 
 HERE: Final = Path(__file__).parent
@@ -30,6 +43,8 @@ SUBJECTS: Final[dict[str, Callable[[Plan, Path], Iterator[Result]]]] = {
     "conversion": conversion.run,
     "tokenisation": tokenisation.run,
     "heads": heads.run,
+    "lm_loss": lm_loss.run,
+    "generation": generation.run,
 }
 
 

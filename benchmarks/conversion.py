@@ -20,25 +20,20 @@ from .harness import MismatchError, Plan, Result, alternate_processes, ratios
 
 ROUNDS: Final = 5
 _SLOTS: Final = ("adam_m", "adam_v")
-#: Both sides: memory is counted from after the imports; see loading.py.
+#: Both sides: memory is counted from after the imports.
 _FRAME: Final = """
 import json, os, sys, time
-from pathlib import Path
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import torch
+from benchmarks.memory import Peak
 {imports}
 
-def status(field):
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field))
-
 prefix, config, out = sys.argv[1], sys.argv[2], sys.argv[3] + "/{name}.bin"
-Path("/proc/self/clear_refs").write_text("5")
-before = status("VmRSS")
+memory = Peak()
 started = time.perf_counter()
 {work}
 seconds = time.perf_counter() - started
-print(json.dumps({{"seconds": seconds, "peak": (status("VmHWM") - before) / float(sys.argv[4]), "out": out}}))
+print(json.dumps({{"seconds": seconds, "peak": memory.bytes() / float(sys.argv[4]), "out": out}}))
 """
 _OURS: Final = _FRAME.format(
     name="ours",

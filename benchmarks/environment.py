@@ -17,6 +17,8 @@ PACKAGES: Final = (
     "sentence-transformers",
     "onnxruntime",
     "tokenizers",
+    "tiktoken",
+    "tensorflow-cpu",
     "pytorch-pretrained-bert",
     "numpy",
 )

@@ -13,15 +13,19 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 #: Rest before each turn, in seconds: threads of the other side's pool that still spin would slow this one.
 REST: Final = 0.03
 #: Rows, inner size and columns of the products that stand for what the processor can do: a typical one and a large one.
 PEAK_SHAPES: Final = ((2048, 384, 1536), (1536, 1536, 1536))
+#: Inner sizes of the one-row products that stand for how fast memory is read: those of GPT-2's linear layers.
+READ_WIDTHS: Final = (768, 3072)
 
 
 class MismatchError(AssertionError):
@@ -154,6 +158,36 @@ def peak(dtype: torch.dtype, seconds: float = 0.15) -> float:
                     torch.mm(a, b, out=out)
                 best = max(best, 8.0 * rows * inner * columns / (time.perf_counter() - started))
     return best
+
+
+def read_rate(memory: Tensor, seconds: float = 0.3) -> float:
+    """The bytes a second that a one-row product reads right now: all its work is to read the matrix.
+
+    The best of several measurements of each shape, with the matrix stored either way.
+
+    Args:
+        memory: [n] float32, what is read; as large as what it is compared with, for caches are large.
+        seconds: Time for each shape.
+    """
+    best = 0.0
+    with torch.inference_mode():
+        for width in READ_WIDTHS:
+            row = torch.ones(1, width)
+            used = memory[: len(memory) // width * width]
+            for product in (
+                partial(torch.mm, row, used.view(width, -1)),
+                partial(F.linear, row, used.view(-1, width)),
+            ):
+                end = time.perf_counter() + seconds
+                while (started := time.perf_counter()) < end:
+                    product()
+                    best = max(best, used.nbytes / (time.perf_counter() - started))
+    return best
+
+
+def left_out(subject: str, why: str) -> None:
+    """Say that something is not measured."""
+    print(f"{subject}: left out, {why}", file=sys.stderr, flush=True)
 
 
 def check_close(name: str, ours: Tensor, theirs: Tensor, limit: float) -> str:

@@ -46,10 +46,21 @@ def source() -> str:
     return "sentences of MRPC" if _corpus() else "sentences made at random, as long as those of MRPC"
 
 
+def vocabulary(*names: str) -> list[Path] | None:
+    """The files of published vocabularies with these names; None where one of them is not at hand."""
+    paths = [_shared("vocab", name) for name in names]
+    found = [path for path in paths if path is not None]
+    return found if len(found) == len(paths) else None
+
+
 def _corpus() -> Path | None:
+    return _shared("mrpc", "train.tsv")
+
+
+def _shared(*parts: str) -> Path | None:
     named = os.environ.get("PYTORCH_TRANSFORMERS_SHARED")
     folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared"
-    path = folder / "data" / "mrpc" / "train.tsv"
+    path = folder.joinpath("data", *parts)
     return path if path.is_file() else None
 
 

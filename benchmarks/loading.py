@@ -17,24 +17,13 @@ from .inputs import model_folder
 ROUNDS: Final = 5
 #: Float32 sums of the same values differ in their last digits with the place of the values in memory.
 SUMS: Final = 1e-6
-#: The mark of highest memory use is set back after the imports where the system can; elsewhere the highest counts.
 _LOAD: Final = """
-import json, resource, sys, time
-from pathlib import Path
+import json, sys, time
 import torch
 from {library} import BertModel
+from benchmarks.memory import Peak
 
-def status(field):
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field))
-
-exact = Path("/proc/self/clear_refs").exists()
-if exact:
-    Path("/proc/self/clear_refs").write_text("5")
-    before = status("VmRSS")
-else:
-    unit = 1 if sys.platform == "darwin" else 1024
-    before = unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+memory = Peak()
 started = time.perf_counter()
 model = BertModel.from_pretrained(sys.argv[1], **json.loads(sys.argv[2]))
 loaded = time.perf_counter() - started
@@ -42,10 +31,10 @@ with torch.inference_mode():
     total = sum(float(weight.sum()) for weight in model.parameters())
     scale = sum(max(float(weight.amax()), -float(weight.amin())) for weight in model.parameters())  # no copies
 seconds = time.perf_counter() - started
-peak = status("VmHWM") if exact else unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+peak = memory.bytes()
 weights = sum(weight.numel() * weight.element_size() for weight in model.parameters())
 print(json.dumps({{
-    "seconds": seconds, "loaded": loaded, "peak": (peak - before) / weights, "total": total, "scale": scale,
+    "seconds": seconds, "loaded": loaded, "peak": peak / weights, "total": total, "scale": scale,
     "count": sum(1 for _ in model.parameters()), "weights": weights,
 }}))
 """

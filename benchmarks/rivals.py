@@ -4,13 +4,15 @@ import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from pytorch_transformers import GPT2LMHeadModel
 
 from .inputs import model_folder
 
@@ -20,6 +22,8 @@ MAX_LENGTH: Final = 256
 TOKENS_PER_BATCH: Final = 2048
 #: Texts of a batch for those that are not: the default of sentence-transformers and the habit of most scripts.
 BATCH_SIZE: Final = 32
+#: Dropout is random and would make two sides differ in training.
+NO_DROPOUT_GPT2: Final[Mapping[str, Any]] = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
 
 
 class Transformers:
@@ -95,6 +99,18 @@ class OnnxRuntime:
         ids = torch.tensor([self._tokenizer.encode(text).ids])
         mask = torch.ones_like(ids)
         return pooled(self.run(ids, mask), mask)
+
+
+def gpt2_of_transformers(ours: GPT2LMHeadModel) -> Any:
+    """The GPT-2 of transformers with the sizes, weights and precision of one of ours."""
+    import transformers
+
+    names = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head", *NO_DROPOUT_GPT2)
+    config = transformers.GPT2Config(**{name: getattr(ours.config, name) for name in names})
+    theirs = transformers.GPT2LMHeadModel(config).to(ours.dtype)
+    state = ours.state_dict()
+    theirs.load_state_dict({**state, "lm_head.weight": state["transformer.wte.weight"]})  # tied in both
+    return theirs
 
 
 def sentence_transformers_model(dtype: torch.dtype = torch.float32) -> Any:

@@ -9,11 +9,11 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from .checks import check_classes
+from .checks import check_classes, values_readable
 from .losses import classification_loss
 
-#: Scores in memory at a time: 2^22 of float32 are 16 MiB, about what a processor's caches hold.
-_SCORES: Final = 1 << 22
+#: Scores in memory at a time: 2^24 of float32 are 64 MiB. Fewer make the products too small to be fast.
+_SCORES: Final = 1 << 24
 
 
 def next_token_loss(logits: Tensor, labels: Tensor, name: str = "labels") -> Tensor:
@@ -95,8 +95,11 @@ class _Projected(torch.autograd.Function):
         if torch.is_grad_enabled():  # create_graph=True
             raise RuntimeError("this loss has no second derivatives; ask for the logits too: output_logits=True")
         rows_grad, weight_grad = ctx.saved_tensors
-        return (
-            None if rows_grad is None else rows_grad * slope.to(rows_grad.dtype),
-            None if weight_grad is None else weight_grad * slope.to(weight_grad.dtype),
-            None,
-        )
+        return _times(rows_grad, slope), _times(weight_grad, slope), None
+
+
+def _times(gradient: Tensor | None, slope: Tensor) -> Tensor | None:
+    """Their product; the gradient itself where the loss is the end of the graph, for the table's is a large one."""
+    if gradient is None or (values_readable(slope) and slope.item() == 1.0):
+        return gradient
+    return gradient * slope.to(gradient.dtype)

@@ -13,44 +13,49 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from pytorch_transformers.cli.common import device, positive
-from pytorch_transformers.cli.generate import load
+from pytorch_transformers.cli.generate import keep_odd_bytes, load, unusable
+from pytorch_transformers.cli.main import guarded, prepare_output
+from pytorch_transformers.generation import GenerationOptions
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the script on the arguments of a command line; the result is its exit status."""
+    prepare_output()
     options = _parse(argv)
-    if options.nsamples % options.batch_size:
-        print(f"run_gpt2: --nsamples {options.nsamples} is no multiple of --batch_size", file=sys.stderr)
-        return 1
-    try:
-        generator = load(options.model_name_or_path, "float32", device("cpu" if options.no_cuda else None))
-        context = generator.model.context_length() or 0
-        length = context // 2 if options.length == -1 else options.length
-        if length > context:
-            raise ValueError(f"Can't get samples longer than window size: {context}")
-        for number, prompt in enumerate(_prompts(options)):
+    return guarded("run_gpt2", lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    settings = {"do_sample": True, "temperature": options.temperature, "top_k": options.top_k, "seed": options.seed}
+    GenerationOptions(**settings)  # its errors come before a model is loaded, and before anybody types
+    generator = load(options.model_name_or_path, "float32", device("cpu" if options.no_cuda else None))
+    context = generator.model.context_length() or 0
+    length = context // 2 if options.length == -1 else options.length
+    if length > context:
+        raise ValueError(f"Can't get samples longer than window size: {context}")
+    for number, prompt in enumerate(_prompts(options)):
+        try:
+            if prompt is not None and (problem := unusable(prompt)):
+                raise ValueError(problem)
             for first in range(0, options.nsamples, options.batch_size):
                 texts = generator.generate(
                     [prompt],
                     max_new_tokens=length,
-                    do_sample=True,
-                    temperature=options.temperature,
-                    top_k=options.top_k,
-                    seed=options.seed,
                     num_samples=options.batch_size,
                     first_sample=number * options.nsamples + first,
                     eos_token_id=None,
+                    **settings,
                 )
                 for place, text in enumerate(texts, first + 1):
                     print(f"{'=' * 40} SAMPLE {place} {'=' * 40}")
-                    print(text.text)
-            if prompt is not None:
-                print("=" * 80)
-    except (OSError, ValueError) as error:
-        print(f"run_gpt2: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
+                    print(text.text, flush=True)
+        except ValueError as error:
+            if prompt is None:
+                raise
+            print(f"run_gpt2: {error}", file=sys.stderr)  # the next prompt may be better
+            continue
+        if prompt is not None:
+            print("=" * 80)
     return 0
 
 
@@ -59,6 +64,7 @@ def _prompts(options: argparse.Namespace) -> Iterator[str | None]:
     if options.unconditional:
         yield None
         return
+    keep_odd_bytes()
     while True:
         try:
             prompt = input("Model prompt >>> ")
@@ -96,7 +102,10 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--unconditional", action="store_true", help="start from nothing, ask for no prompt")
     parser.add_argument("--no_cuda", action="store_true", help="use no GPU")
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    if options.nsamples % options.batch_size:
+        parser.error(f"--nsamples {options.nsamples} is no multiple of --batch_size {options.batch_size}")
+    return options
 
 
 def _batch_size(text: str) -> int:

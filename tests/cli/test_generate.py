@@ -2,6 +2,7 @@
 
 import io
 import json
+import select
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -87,10 +88,10 @@ def test_samples_streamed_and_as_json_are_the_same(run: Run, gpt2: Path, generat
 
 
 def test_prompts_of_a_file(run: Run, gpt2: Path, generator: TextGenerator, tmp_path: Path, typed: Any) -> None:
-    """A byte order mark and CR LF are no text; ` ||| ` means nothing here."""
+    """A byte order mark and CR LF are no text; ` ||| ` means nothing here, and white space is part of the prompt."""
     content = b"\xef\xbb\xbfthe cat\r\na ||| b\r\n  hello  \r\n"
     (tmp_path / "in.txt").write_bytes(content)
-    wanted = [(p, generator.generate(p, max_new_tokens=4).text) for p in ("the cat", "a ||| b", "hello")]
+    wanted = [(p, generator.generate(p, max_new_tokens=4).text) for p in ("the cat", "a ||| b", "  hello  ")]
     for file in (tmp_path / "in.txt", "-"):
         typed(content)
         status, printed, _ = run(
@@ -140,9 +141,12 @@ def test_text_comes_in_pieces(gpt2: Path) -> None:
     [
         ([], "give prompts in one of these ways: PROMPT, --input_file, --interactive, --unconditional; found none"),
         (["x", "--interactive"], "found PROMPT and --interactive"),
-        (["", "--json"], "prompt 0 is empty"),
+        (["", "--json"], "prompt 1: empty, but a text follows from a prompt; --unconditional starts from nothing"),
+        ([""], "--unconditional starts from nothing"),
+        (["\udcff"], "prompt 1: not "),
         (["x", "--top_p", "1.5"], "top_p: 1.5, must be a number from 0.0 to 1.0"),
-        (["x", "--temperature", "0"], "temperature: 0"),
+        (["x", "--temperature", "0"], "temperature: 0, must be above 0; for the likeliest token give --no_do_sample"),
+        (["x" * (POSITIONS + 1), "--json"], "or pass --window N to go on"),
         (["x", "--no_do_sample", "--top_k", "3"], "top_k is for draws"),
         (["x" * (POSITIONS + 1)], f"this model has {POSITIONS} positions"),
         (["x", "--max_new_tokens", "900"], "ask for 48 new tokens at most"),
@@ -164,6 +168,72 @@ def test_bad_file(run: Run, gpt2: Path, tmp_path: Path) -> None:
     status, _, errors = run("generate", "--model", gpt2, "--input_file", tmp_path / "in.txt")
     assert status == 1
     assert "line 1: not UTF-8" in errors
+    assert "on_bad_line" not in errors
+
+
+@pytest.mark.parametrize("flags", [["--json"], ["--json", "--batch_size", 2], ["--no_echo"]], ids=str)
+@pytest.mark.parametrize("given", ["file", "arguments"])
+def test_bad_prompts_are_named_and_others_continued(
+    run: Run, gpt2: Path, generator: TextGenerator, tmp_path: Path, flags: list[Any], given: str
+) -> None:
+    long = "x" * (POSITIONS + 1)
+    lines = ["the cat", "", long, "hello", "\udcff", "é"]
+    (tmp_path / "in.txt").write_bytes("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
+    prompts = ["--input_file", tmp_path / "in.txt"] if given == "file" else lines
+    status, printed, errors = run("generate", "--model", gpt2, "--max_new_tokens", 4, *flags, *prompts)
+    assert status == 1
+    name = "in.txt, line" if given == "file" else "prompt"
+    said = [line for line in errors.splitlines() if line.startswith("pytorch_transformers generate: ")]
+    assert len(said) == 3
+    for line, number, message in zip(said, (2, 3, 5), ("empty", f"{POSITIONS} positions", "not "), strict=True):
+        assert f"{name} {number}: " in line
+        assert message in line
+    wanted = [generator.generate(text, max_new_tokens=4).text for text in ("the cat", "hello", "é")]
+    if "--json" in flags:
+        assert [json.loads(line)["text"] for line in printed.splitlines()] == wanted
+    else:
+        heading = "=" * 20
+        numbers = (1, 4, 6)
+        assert printed == "".join(
+            f"{heading} prompt {number}, sample 1 {heading}\n{text}\n"
+            for number, text in zip(numbers, wanted, strict=True)
+        )
+
+
+@pytest.mark.parametrize("flags", [["--interactive"], ["--input_file", "-"]])
+def test_json_answers_each_prompt_as_it_comes(gpt2: Path, flags: list[str]) -> None:
+    command = [*COMMAND, "generate", "--model", str(gpt2), "--json", "--max_new_tokens", "3", *flags]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment()) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for prompt in ("hello", " the cat "):
+            process.stdin.write(f"{prompt}\n".encode())
+            process.stdin.flush()
+            # Else nothing would come before the end of the input.
+            assert select.select([process.stdout], [], [], 60)[0]
+            assert json.loads(process.stdout.readline())["prompt"] == prompt
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
+def test_typed_bytes_that_are_no_text(run: Run, gpt2: Path, generator: TextGenerator, typed: Any) -> None:
+    typed(b"a\xff\n hello \r\n")
+    status, printed, errors = run("generate", "--model", gpt2, "--interactive", "--max_new_tokens", 5)
+    assert (status, printed) == (0, f" hello {generator.generate(' hello ', max_new_tokens=5).text}\n")
+    assert "prompt 1: not utf-8 (byte 0xff at character 1)" in errors
+
+
+def test_model_whose_scores_are_not_finite(run: Run, gpt2: Path, tmp_path: Path) -> None:
+    model = load(str(gpt2), "float32", "cpu")
+    model.tokenizer.save_pretrained(tmp_path)  # type: ignore[attr-defined]
+    with torch.no_grad():
+        model.model.transformer.ln_f.bias.fill_(float("nan"))  # type: ignore[attr-defined]
+    model.model.save_pretrained(tmp_path)  # type: ignore[attr-defined]
+    for flags in (["--json"], []):
+        status, _, errors = run("generate", "--model", tmp_path, "x", *flags)
+        assert status == 1
+        assert "prompt 1: the model's scores are not finite" in errors
 
 
 def test_model_without_a_language_model(run: Run, tiny: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from generation.saved_gpt2 import POSITIONS, save_tiny_gpt2
 from pytorch_transformers.cli.generate import load
@@ -91,3 +92,23 @@ def test_missing_file(run: Run, gpt2: Path) -> None:
     status, _, errors = run("perplexity", "--model", gpt2, "--input_file", "nowhere.txt")
     assert status == 1
     assert "nowhere.txt" in errors
+
+
+def test_infinite_is_null_and_not_a_number_an_error(run: Run, gpt2: Path, file: Path, tmp_path: Path) -> None:
+    generator = load(str(gpt2), "float32", "cpu")
+    generator.tokenizer.save_pretrained(tmp_path)  # type: ignore[attr-defined]
+    model: Any = generator.model
+    for scale, wanted in ((1e5, None), (float("nan"), "the model's loss is not a number")):
+        with torch.no_grad():
+            model.transformer.ln_f.bias.mul_(0).add_(1.0)
+            model.transformer.ln_f.weight.fill_(scale)
+        model.save_pretrained(tmp_path)
+        status, printed, errors = run("perplexity", "--model", tmp_path, "--input_file", file, "--json")
+        if wanted is None:
+            assert status == 0
+            found = json.loads(printed)
+            assert found["perplexity"] is None
+            assert found["loss"] > 1000
+        else:
+            assert (status, printed) == (1, "")
+            assert wanted in errors

@@ -111,7 +111,6 @@ def test_as_a_process(gpt2: Path) -> None:
     ("flags", "message"),
     [
         (["--length", str(POSITIONS + 1)], f"Can't get samples longer than window size: {POSITIONS}"),
-        (["--nsamples", "3", "--batch_size", "2"], "no multiple"),
         (["--temperature", "0"], "temperature: 0"),
         (["--model_name_or_path", "./nowhere"], "nowhere"),
     ],
@@ -135,3 +134,37 @@ def test_help_shows_an_example(script: ModuleType, capsys: pytest.CaptureFixture
         script.main(["--help"])
     assert raised.value.code == 0
     assert "example: python examples/run_gpt2.py" in capsys.readouterr().out
+
+
+def test_samples_that_fill_no_batch(script: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as raised:
+        script.main(["--nsamples", "3", "--batch_size", "2"])
+    assert raised.value.code == 2
+    assert "--nsamples 3 is no multiple of --batch_size 2" in capsys.readouterr().err
+
+
+def test_bad_typed_prompts_end_nothing(gpt2: Path) -> None:
+    command = [sys.executable, str(SCRIPT), "--model_name_or_path", str(gpt2), "--length", "5", "--no_cuda"]
+    lines = b"x" * (POSITIONS + 1) + b"\n" + b"a\xff\nhello\n"
+    done = subprocess.run(command, env=environment(), input=lines, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(b"SAMPLE 1") == 1
+    assert f"this model has {POSITIONS} positions".encode() in done.stderr
+    assert b"run_gpt2: not utf-8 (byte 0xff at character 1)" in done.stderr
+
+
+def test_encoding_of_the_terminal_and_closed_pipe(gpt2: Path) -> None:
+    command = [sys.executable, str(SCRIPT), "--model_name_or_path", str(gpt2), "--unconditional", "--no_cuda"]
+    ascii_only = {**environment(), "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([*command, "--top_k", "40"], env=ascii_only, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"\\u" in done.stdout
+    with subprocess.Popen(
+        [*command, "--nsamples", "9"], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+        assert process.wait(60) == 141
+    assert b"Traceback" not in said

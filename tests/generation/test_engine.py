@@ -640,8 +640,12 @@ def test_wrong_types(gpt2: Any) -> None:
         gpt2.generate("text")
     with pytest.raises(TypeError, match="nonsense"):
         gpt2.generate([1], nonsense=1)
-    with pytest.raises(TypeError, match="attention_mask"):
-        gpt2.generate([[1]], torch.ones(1, 1))
+    with pytest.raises(TypeError, match=r"attention_mask: expected a tensor, an array or lists, found str"):
+        gpt2.generate([[1]], "1")
+    with pytest.raises(ValueError, match="input_ids: with an attention_mask all rows must be of one length"):
+        gpt2.generate([[1], [1, 2]], [[1], [1, 1]])
+    with pytest.raises(ValueError, match="expected integers"):
+        gpt2.generate(np.array([1.5]))
 
 
 def test_model_in_training_is_refused() -> None:
@@ -660,3 +664,53 @@ def test_no_pad_token(gpt2: Any) -> None:
     assert filled.sequences.tolist() == [row + [2] * (10 - len(row)) for row in filled.rows]
     with_config = make("gpt2", pad_token_id=2)
     assert with_config.generate(PROMPTS, max_new_tokens=5).sequences.shape == (4, 12)
+
+
+def test_lists_and_arrays_are_as_tensors(gpt2: Any) -> None:
+    ids, mask = padded(PROMPTS, "left")
+    wanted = gpt2.generate(ids, mask, max_new_tokens=4).new_tokens
+    for ours, marks in (
+        (ids.tolist(), mask.tolist()),
+        (ids.numpy(), mask.numpy()),
+        (ids.numpy().astype(np.uint16), mask.bool().numpy()),
+        (list(ids), list(mask)),
+        ([row.numpy() for row in ids], mask),
+        (ids, mask.tolist()),
+    ):
+        assert gpt2.generate(ours, marks, max_new_tokens=4).new_tokens == wanted
+    assert gpt2.generate([np.array(row) for row in PROMPTS], max_new_tokens=4).new_tokens == wanted
+    assert gpt2.generate(np.array(PROMPTS[0]), max_new_tokens=4).new_tokens == wanted[:1]
+
+
+@pytest.mark.parametrize("temperature", [1e-20, 1e-38, 1e-40, 5e-324])
+def test_least_temperature_is_the_likeliest_token(gpt2: Any, temperature: float) -> None:
+    found = gpt2.generate(PROMPTS, temperature=temperature, seed=1, max_new_tokens=5)
+    assert found.new_tokens == gpt2.generate(PROMPTS, max_new_tokens=5).new_tokens
+
+
+@pytest.mark.parametrize("options", [{}, {"do_sample": True, "seed": 1}, {"top_p": 0.5, "temperature": 0.5}], ids=str)
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_scores_that_are_not_finite(options: dict[str, Any], value: float) -> None:
+    """One such score is enough: it makes all probabilities NaN, and the draw the last id."""
+    model = make("gpt2")
+    with torch.no_grad():
+        model.transformer.wte.weight[3] = value
+    with pytest.raises(ValueError, match="the model's scores are not finite"):
+        model.generate([1], max_new_tokens=2, **options)
+
+
+def test_least_length_that_cannot_be(gpt2: Any) -> None:
+    for options in (
+        {"min_length": 10, "max_new_tokens": 5},
+        {"min_new_tokens": POSITIONS + 1},
+        {"min_new_tokens": 9, "max_length": 5},
+    ):
+        with pytest.raises(ValueError, match=r"must follow prompt 0, but at most \d+ come"):
+            gpt2.generate([1], eos_token_id=2, **options)
+
+
+def test_close_before_the_first_token(gpt2: Any) -> None:
+    stream = gpt2.stream(PROMPTS, max_new_tokens=4)
+    stream.close()
+    assert stream.reasons == dict.fromkeys(range(len(PROMPTS)), "cancelled")
+    assert list(stream) == []

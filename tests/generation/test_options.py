@@ -1,8 +1,13 @@
 """Options are checked when they are made."""
 
+import copy
+import dataclasses
+import pickle
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from pytorch_transformers.generation import GenerationOptions
 
@@ -30,6 +35,10 @@ from pytorch_transformers.generation import GenerationOptions
         ({"stop_strings": ["a", ""]}, "stop_strings: ''"),
         ({"eos_token_id": -1}, "eos_token_id"),
         ({"eos_token_id": "x"}, "eos_token_id"),
+        ({"do_sample": "no"}, "do_sample: 'no', must be True or False"),
+        ({"output_scores": "no"}, "output_scores: 'no', must be True or False"),
+        ({"output_scores": None}, "output_scores"),
+        ({"top_p_crossing": 1}, "top_p_crossing"),
         ({"do_sample": False, "top_p": 0.5}, "top_p is for draws"),
         ({"do_sample": False, "temperature": 0.5}, "temperature is for draws"),
         ({"do_sample": False, "num_samples": 2}, "num_samples is for draws"),
@@ -66,3 +75,19 @@ def test_lengths() -> None:
     assert GenerationOptions(min_length=9, min_new_tokens=2).least_new_tokens(5) == 4
     assert GenerationOptions(stop_strings="ab").stop_strings == ("ab",)
     assert GenerationOptions(eos_token_id=iter([1, 2])).stop_tokens == {1, 2}
+
+
+@pytest.mark.parametrize("value", [torch.tensor(5), np.array(5), np.int64(5), torch.tensor([5]), [torch.tensor(5)]])
+def test_stop_token_of_any_kind(value: Any) -> None:
+    assert GenerationOptions(eos_token_id=value).stop_tokens == {5}
+
+
+def test_unknown_option_and_those_there_are() -> None:
+    wrong: dict[str, Any] = {"max_tokens": 5, "top_k": 3}
+    with pytest.raises(
+        TypeError, match=r"max_tokens: no such option of generation; there are do_sample, .*output_scor"
+    ):
+        GenerationOptions(**wrong)
+    options = GenerationOptions(top_k=3)
+    assert copy.deepcopy(options) == pickle.loads(pickle.dumps(options)) == options
+    assert dataclasses.replace(options, seed=1).top_k == 3

@@ -77,3 +77,11 @@ def test_bad_input(ids: list[int], options: dict[str, Any], message: str) -> Non
 def test_model_in_training_is_refused() -> None:
     with pytest.raises(ValueError, match="training mode"):
         perplexity(make("gpt2").train(), IDS)
+
+
+def test_loss_that_is_not_a_number() -> None:
+    model = make("gpt2")
+    with torch.no_grad():
+        model.transformer.wte.weight[3] = float("nan")
+    with pytest.raises(ValueError, match="the model's loss is not a number in the window of tokens 0 to "):
+        perplexity(model, IDS)

@@ -148,3 +148,13 @@ def test_random_numbers_stay_below_one() -> None:
     assert min(numbers) >= 0
     assert max(numbers) < 1
     assert all(number * 2.0**52 == int(number * 2.0**52) for number in numbers)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 2.0, 1e-20, 1e-38, 1e-40, 5e-324])
+def test_no_temperature_makes_scores_infinite(temperature: float) -> None:
+    scores = torch.tensor([[1.0, 3.0, -2.0, -torch.inf], [-5.0, -7.0, -5.5, -6.0]])
+    found = rules.divide(scores, scores.amax(-1, keepdim=True), temperature)
+    assert found.amax(-1).isfinite().all()
+    assert found.argmax(-1).tolist() == [1, 0]
+    if temperature > 1e-10:
+        torch.testing.assert_close(found, scores / temperature)

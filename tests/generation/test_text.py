@@ -37,7 +37,7 @@ class Words:
     """A tokenizer that puts spaces between words, as OpenAI GPT's does."""
 
     bos_token_id = eos_token_id = None
-    words = ("the", "cat", "sat", "on", "mat")
+    words: tuple[str, ...] = ("the", "cat", "sat", "on", "mat")
 
     def __len__(self) -> int:
         return len(self.words)
@@ -123,6 +123,53 @@ def test_decoding_a_token_does_not_grow() -> None:
     decoder = Pieces(Counting(), [0])
     assert "".join(decoder.add(n % 5) for n in range(1, 100)).startswith(" cat sat on mat the")
     assert longest <= 2
+
+
+@pytest.mark.parametrize("handler", ["replace", "ignore"])
+@given(content=st.lists(st.sampled_from([*(bytes([byte]) for byte in b"\x80\xe2\x82\xac\xf0\xeda"), b"\xef\xbf\xbd"])))
+def test_bytes_that_are_no_text(handler: str, content: list[Any]) -> None:
+    """However long they go on, what comes out is what the whole decodes to, and few tokens are looked at."""
+    tokens = [*content, *[b"\x80"] * 40, *content, *[b"\xe2", b"\x82"] * 12, *content]
+    longest = 0
+
+    class Bytes(Words):
+        errors = handler
+
+        def decode(self, token_ids: Any, /, *, clean_up_tokenization_spaces: bool) -> str:
+            nonlocal longest
+            longest = max(longest, len(token_ids))
+            return b"".join(token_ids).decode("utf-8", handler)
+
+    decoder = Pieces(Bytes(), [])
+    assert "".join(decoder.add(token) for token in tokens) + decoder.rest() == b"".join(tokens).decode("utf-8", handler)
+    assert longest <= 17
+
+
+def test_surrogate_after_bytes_that_are_no_text(tokenizer: GPT2Tokenizer) -> None:
+    for before in range(24):
+        ids = tokenizer.convert_tokens_to_ids(["Ģ"] * before) + tokenizer.encode("\ud83d\u20acb")
+        decoder = Pieces(tokenizer, [])
+        assert "".join(decoder.add(token) for token in ids) + decoder.rest() == tokenizer.decode(ids)
+
+
+def test_word_that_is_the_mark_of_bad_bytes() -> None:
+    """A tokenizer of words may have U+FFFD as a word, again and again."""
+
+    class Marks(Words):
+        words = ("the", "\ufffd", "cat")
+
+    tokens = [1] * 40 + [2, 1, 0]
+    decoder = Pieces(Marks(), [0])
+    found = "".join(decoder.add(token) for token in tokens) + decoder.rest()
+    assert found == "".join(f" {Marks.words[token]}" for token in tokens)
+
+
+@pytest.mark.parametrize("errors", ["strict", "backslashreplace", "surrogateescape"])
+def test_handler_of_errors_that_cannot_be(folder: Path, generator: TextGenerator, errors: str) -> None:
+    other = GPT2Tokenizer.from_pretrained(str(folder), errors=errors)
+    with pytest.raises(ValueError, match=rf"errors='{errors}'.* errors= 'replace' or 'ignore'"):
+        TextGenerator(generator.model, other)
+    TextGenerator(generator.model, GPT2Tokenizer.from_pretrained(str(folder), errors="ignore"))
 
 
 def test_spaces_of_a_tokenizer_of_words() -> None:
@@ -240,5 +287,11 @@ def test_bad_texts(generator: TextGenerator) -> None:
         generator.stream("x" * (POSITIONS + 1))
     with pytest.raises(ValueError, match="stream one after the other"):
         generator.stream("x", num_samples=2)
-    with pytest.raises(TypeError, match="nonsense"):
+    with pytest.raises(TypeError, match="nonsense: no such option of generation; there are do_sample, "):
         generator.stream("x", nonsense=1)
+    wrong: Any
+    for wrong in ([1, 2], torch.tensor([1, 2]), 5, [[1]], [b"x"]):
+        with pytest.raises(TypeError, match=r"expected texts, found \w+; ids are for model.generate"):
+            generator.generate(wrong)
+    with pytest.raises(TypeError, match="expected texts, found list"):
+        generator.stream([1])  # type: ignore[arg-type]

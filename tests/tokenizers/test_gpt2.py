@@ -14,7 +14,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pytorch_transformers import AutoTokenizer, GPT2Tokenizer
+from pytorch_transformers.models.warn import warn_once
 from pytorch_transformers.tokenizers import memory
+from pytorch_transformers.tokenizers.byte_level import BYTE_TO_CHAR
 from pytorch_transformers.tokenizers.byte_reference import AutoByteLevel, ByteLevelReference
 from pytorch_transformers.tokenizers.rust import RustEngine, agreement_for
 from shared_data import shared
@@ -557,3 +559,15 @@ def test_unknown_options_are_refused(build: Callable[..., GPT2Tokenizer]) -> Non
         build(add_prefix_spaces=True)
     with pytest.raises(TypeError, match="add_prefix_space must be True or False"):
         build(add_prefix_space="no")
+
+
+def test_bytes_that_the_vocabulary_lacks(byte_pairs: Any, letter_pairs: Any, caplog: pytest.LogCaptureFixture) -> None:
+    warn_once.cache_clear()
+    GPT2Tokenizer(byte_pairs.vocab, byte_pairs.merges)
+    assert not caplog.records
+    for _ in range(2):
+        GPT2Tokenizer(letter_pairs.vocab, letter_pairs.merges, unk_token="<unk>")
+    missing = sum(char not in letter_pairs.vocab for char in BYTE_TO_CHAR)
+    assert [record.message.partition(",")[0] for record in caplog.records if "256" in record.message] == [
+        f"GPT2Tokenizer: {missing} of the 256 bytes are not in the vocabulary"
+    ]

@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
-from pytorch_transformers import BertTokenizer
+from pytorch_transformers import BertTokenizer, GPT2Tokenizer, OpenAIGPTTokenizer
 from pytorch_transformers.models.bert import tokenizer as module
+from pytorch_transformers.models.family import FAMILIES
+from pytorch_transformers.tokenizers.base import FAMILY_CLASSES
 from shared_data import shared
 
 Build = Callable[..., BertTokenizer]
@@ -294,3 +296,29 @@ tokenizer(["a", "b c"], padding=True)
 assert not {"torch", "tokenizers", "huggingface_hub", "numpy"} & set(sys.modules), sorted(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code, vocab_file], check=True)
+
+
+def test_classes_of_the_families() -> None:
+    assert {family.classes["tokenizer"].partition(":")[2] for family in FAMILIES} == FAMILY_CLASSES
+
+
+@pytest.mark.parametrize("suffix", ["", "Fast"])
+@pytest.mark.parametrize(("ours", "other"), [(GPT2Tokenizer, OpenAIGPTTokenizer), (OpenAIGPTTokenizer, GPT2Tokenizer)])
+def test_tokenizer_of_another_family(
+    ours: Any, other: Any, suffix: str, byte_pairs: Any, letter_pairs: Any, save_pairs: Any, tmp_path: Path
+) -> None:
+    """The files have the same names; without a check texts would become ids that mean nothing."""
+    folder = save_pairs(tmp_path, byte_pairs if ours is GPT2Tokenizer else letter_pairs)
+    config = folder / "tokenizer_config.json"
+    config.write_text(json.dumps({"tokenizer_class": other.__name__ + suffix}), encoding="utf-8")
+    with pytest.raises(ValueError, match=f"is of a {other.__name__}, not of a {ours.__name__}; use {other.__name__}"):
+        ours.from_pretrained(folder)
+    for allowed in (ours.__name__ + suffix, "PreTrainedTokenizerFast", "MyTokenizer", None):
+        config.write_text(json.dumps({"tokenizer_class": allowed}), encoding="utf-8")
+        assert len(ours.from_pretrained(folder)) > 50
+
+    class Derived(ours):  # type: ignore[misc]
+        """A subclass reads what its family saved."""
+
+    config.write_text(json.dumps({"tokenizer_class": ours.__name__}), encoding="utf-8")
+    assert len(Derived.from_pretrained(folder)) > 50

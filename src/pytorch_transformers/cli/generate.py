@@ -1,13 +1,14 @@
 """`pytorch_transformers generate`: continue texts. `examples/run_gpt2.py` is the same job by the original's options."""
 
 import argparse
+import io
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .common import Switch, Verb, add_place, device, place, positive
 
@@ -17,12 +18,20 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Continue texts with a language model, and print them as they are written.
 
-Prompts are given as arguments, or one a line of a file, or typed one after the other. Without --temperature, --top_k,
---top_p or --num_samples each next word is the likeliest; with one of them it is drawn. --seed makes draws repeatable:
-they depend on it, the prompt and the number of the sample alone.
+Prompts are given as arguments, or one a line of a file, or typed one after the other; white space around them counts.
+One that can't be used is named and the others are continued; then the exit status is 1. Without --temperature,
+--top_k, --top_p or --num_samples each next word is the likeliest; with one of them it is drawn. --seed makes draws
+repeatable: they depend on it, the prompt and the number of the sample alone.
 
 Each text is written with its prompt in front; several are divided by a line that says which is which. --json writes an
 object a line instead, when a text is complete: {"prompt": ..., "sample": 0, "text": ..., "finish_reason": ...}."""
+
+#: What stands for a byte that is not of the encoding in what Python took from the system (PEP 383).
+_ODD_BYTE: Final = re.compile("[\udc80-\udcff]")
+#: What messages of the library call an option -> what it is here.
+_SPELLINGS: Final = {"do_sample=False": "--no_do_sample", "window=N": "--window N"}
+#: What may be wrong with a prompt.
+_EMPTY: Final = "empty, but a text follows from a prompt; --unconditional starts from nothing"
 
 #: Options that are arguments of `GenerationOptions` as they are: name, type, letter, help.
 _OPTIONS: Final[tuple[tuple[str, Any, str, str], ...]] = (
@@ -40,6 +49,20 @@ _OPTIONS: Final[tuple[tuple[str, Any, str, str], ...]] = (
     ("window", positive, "N", "where the model's context is full, go on from the last N tokens; otherwise an error"),
     ("prefill_chunk", positive, "N", "read a prompt N tokens at a time, to save memory"),
 )
+
+
+class _Prompt(NamedTuple):
+    """What is to be continued.
+
+    Attributes:
+        name: What messages call it.
+        text: None stands for a text without a prompt.
+        error: Why it can't be used, if that is so.
+    """
+
+    name: str
+    text: str | None
+    error: str = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,15 +117,16 @@ def run(options: argparse.Namespace) -> int:
     from ..generation import GenerationOptions
 
     settings = _settings(options)
-    GenerationOptions(**settings)  # its errors come before a model is loaded for nothing
+    try:  # before a model is loaded for nothing
+        GenerationOptions(**settings)
+    except ValueError as error:
+        raise ValueError(_spelled(error)) from error
     generator = load(options.model, options.dtype, device(options.device), **place(options))
     if options.seed is None:
         torch.seed()  # which is the same at the start of every process otherwise
-    if options.json:
-        _write_json(generator, _prompts(options), settings, options.batch_size)
-    else:
-        _write_texts(generator, _prompts(options), settings, options)
-    return 0
+    write = _write_json if options.json else _write_texts
+    failed = write(generator, _prompts(options), settings, options)
+    return int(failed and not options.interactive)  # whoever types a prompt sees at once what is wrong with it
 
 
 def load(name: str, dtype: str, where: str, **places: Any) -> "TextGenerator":
@@ -133,65 +157,116 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _prompts(options: argparse.Namespace) -> Iterator[str | None]:
-    """The prompts in their order; None stands for a text without one."""
+def _prompts(options: argparse.Namespace) -> Iterator[_Prompt | None]:
+    """The prompts in their order; None where there is no further one for now."""
     if options.unconditional:
-        yield None
+        yield _Prompt("--unconditional", None)
     elif options.interactive:
-        yield from _typed()
+        for number, text in enumerate(typed_lines("prompt> "), 1):
+            error = unusable(text) if text else "a prompt should not be empty; Ctrl-D ends"
+            yield _Prompt(f"prompt {number}", text, error)
     elif options.prompt:
-        yield from options.prompt
+        for number, text in enumerate(options.prompt, 1):
+            yield _Prompt(f"prompt {number}", text, unusable(text))
     else:
         yield from _lines(options.input_file)
 
 
-def _typed() -> Iterator[str]:
-    """Lines that somebody types, until the input ends; the question goes to stderr, so that stdout has texts alone."""
+def unusable(text: str) -> str:
+    """What is wrong with a typed prompt, "" for nothing."""
+    if (odd := _ODD_BYTE.search(text)) is not None:
+        encoding = getattr(sys.stdin, "encoding", None) or "UTF-8"
+        return f"not {encoding} (byte 0x{ord(odd[0]) - 0xDC00:02x} at character {odd.start()})"
+    return "" if text else _EMPTY
+
+
+def typed_lines(question: str) -> Iterator[str]:
+    """Lines that somebody types, until the input ends; the question goes to stderr, so that stdout has texts alone.
+
+    A byte that is not of the input's encoding is a lone surrogate, as `unusable` knows it.
+    """
+    keep_odd_bytes()
     while True:
-        sys.stderr.write("prompt> ")
+        sys.stderr.write(question)
         sys.stderr.flush()
         line = sys.stdin.readline()
         if not line:
             sys.stderr.write("\n")
             return
-        if line.strip():
-            yield line.strip()
-        else:
-            sys.stderr.write("a prompt should not be empty; Ctrl-D ends\n")
+        yield line.removesuffix("\n").removesuffix("\r")
 
 
-def _lines(input_file: str) -> Iterator[str]:
-    """The lines of a file as prompts; `data/lines.py` says what a line is. Empty ones are an error with a number."""
+def keep_odd_bytes() -> None:
+    """Bytes of standard input that are not of its encoding shall not end the reading; `unusable` finds them."""
+    if isinstance(sys.stdin, io.TextIOWrapper) and sys.stdin.errors != "surrogateescape":
+        sys.stdin.reconfigure(errors="surrogateescape")
+
+
+def _lines(input_file: str) -> Iterator[_Prompt | None]:
+    """The lines of a file as prompts; `data/lines.py` says what a line is. None before each wait for more of a pipe."""
     from ..data.lines import LineReader
 
-    with nullcontext(sys.stdin.buffer) if input_file == "-" else Path(input_file).open("rb") as stream:
-        reader = LineReader(stream, "standard input" if input_file == "-" else input_file)
-        for line in reader:
-            text = " ||| ".join(line) if isinstance(line, tuple) else line or ""
-            if not text:
-                raise ValueError(f"{reader.name}, line {reader.lines}: empty, but a text follows from a prompt")
-            yield text
+    class Lines(LineReader):
+        """Lines as they are, without their ends; bytes that are no UTF-8 stay as lone surrogates."""
+
+        def _text(self, raw: bytes) -> str:
+            line = raw.removesuffix(b"\n").removesuffix(b"\r")
+            return line.decode("utf-8-sig" if self.lines == 1 else "utf-8", "surrogateescape")
+
+    stdin = input_file == "-"
+    with nullcontext(sys.stdin.buffer) if stdin else Path(input_file).open("rb") as stream:
+        reader = Lines(stream, "standard input" if stdin else input_file, live=stdin)
+        for text in reader:
+            if text is None:
+                yield None
+                continue
+            assert isinstance(text, str)
+            name = f"{reader.name}, line {reader.lines}"
+            if (odd := _ODD_BYTE.search(text)) is not None:
+                yield _Prompt(name, text, f"not UTF-8 (byte 0x{ord(odd[0]) - 0xDC00:02x}); convert the file")
+            else:
+                yield _Prompt(name, text, "" if text else _EMPTY)
+
+
+def _spelled(error: ValueError) -> str:
+    """The message of an error of the library in the words of the command line."""
+    message = str(error)
+    for theirs, ours in _SPELLINGS.items():
+        message = message.replace(theirs, ours)
+    return message
+
+
+def _report(prompt: _Prompt, message: str) -> None:
+    sys.stdout.flush()
+    sys.stderr.write(f"pytorch_transformers generate: {prompt.name}: {message}\n")
 
 
 def _write_texts(
     generator: "TextGenerator",
-    prompts: Iterator[str | None],
+    prompts: Iterator[_Prompt | None],
     settings: dict[str, Any],
     options: argparse.Namespace,
-) -> None:
-    """Write one text after the other, piece by piece. In a conversation Ctrl-C ends a text, not the program."""
+) -> bool:
+    """Write one text after the other, piece by piece. In a conversation Ctrl-C ends a text, not the program.
+
+    Returns:
+        Whether there was a prompt that could not be used.
+    """
     samples = settings.pop("num_samples", 1)
     if samples > 1:
         settings.setdefault("do_sample", True)
     several = samples > 1 or len(options.prompt) > 1 or options.input_file is not None
-    for number, prompt in enumerate(prompts, 1):
+    failed = False
+    for number, prompt in enumerate((prompt for prompt in prompts if prompt is not None), 1):
         for sample in range(samples):
-            if several:
-                sys.stdout.write(f"{'=' * 20} prompt {number}, sample {sample + 1} {'=' * 20}\n")
+            heading = f"{'=' * 20} prompt {number}, sample {sample + 1} {'=' * 20}\n" if several else ""
+            begun = False
             try:
-                pieces = generator.stream(prompt, first_sample=sample, **settings)
-                if options.echo and prompt is not None:
-                    sys.stdout.write(prompt)
+                if prompt.error:
+                    raise ValueError(prompt.error)
+                pieces = generator.stream(prompt.text, first_sample=sample, **settings)
+                begun = True
+                sys.stdout.write(heading + (prompt.text or "" if options.echo else ""))
                 for piece in pieces:
                     sys.stdout.write(piece)
                     sys.stdout.flush()
@@ -199,33 +274,80 @@ def _write_texts(
                 if not options.interactive:
                     raise
             except ValueError as error:
-                if not options.interactive:
-                    raise
-                sys.stderr.write(f"{error}\n")
-                continue
+                if begun:
+                    sys.stdout.write("\n")
+                _report(prompt, _spelled(error))
+                failed = True
+                break
             sys.stdout.write("\n")
             sys.stdout.flush()
+    return failed
 
 
 def _write_json(
-    generator: "TextGenerator", prompts: Iterator[str | None], settings: dict[str, Any], batch_size: int
-) -> None:
-    """Write an object for each text, in batches of at most that many texts."""
+    generator: "TextGenerator",
+    prompts: Iterator[_Prompt | None],
+    settings: dict[str, Any],
+    options: argparse.Namespace,
+) -> bool:
+    """Write an object for each text, in batches of at most `--batch_size` texts; what is typed is answered at once.
+
+    Returns:
+        Whether there was a prompt that could not be used.
+    """
     samples = settings.pop("num_samples", 1)
     if samples > 1:
         settings.setdefault("do_sample", True)
-    together = max(1, batch_size // samples)  # prompts
-    while batch := list(islice(prompts, together)):
-        results: list[list[GeneratedText]] = [[] for _ in batch]
-        for first in range(0, samples, batch_size):
-            size = min(batch_size, samples - first)
-            texts = generator.generate(batch, num_samples=size, first_sample=first, **settings)
-            for row, text in enumerate(texts):
-                results[row // size].append(text)
-        for text in (text for texts in results for text in texts):
+    together = 1 if options.interactive else max(1, options.batch_size // samples)  # prompts
+    failed = False
+    for batch in _batches(prompts, together):
+        results, messages = _answers(generator, batch, samples, options.batch_size, settings)
+        for text in results:
             found = {"prompt": text.prompt, "sample": text.sample, "text": text.text, "tokens": text.tokens}
             sys.stdout.write(json.dumps({**found, "finish_reason": text.finish_reason}) + "\n")
         sys.stdout.flush()
+        for prompt, message in messages:
+            _report(prompt, message)
+            failed = True
+    return failed
+
+
+def _batches(prompts: Iterator[_Prompt | None], size: int) -> Iterator[list[_Prompt]]:
+    """So many prompts at a time; fewer where no further one is there for now."""
+    batch: list[_Prompt] = []
+    for prompt in prompts:
+        if prompt is not None:
+            batch.append(prompt)
+        if batch and (prompt is None or len(batch) == size):
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _answers(
+    generator: "TextGenerator", batch: list[_Prompt], samples: int, batch_size: int, settings: dict[str, Any]
+) -> "tuple[list[GeneratedText], list[tuple[_Prompt, str]]]":
+    """The texts of those prompts in their order, and what is wrong with the others."""
+    messages = [(prompt, prompt.error) for prompt in batch if prompt.error]
+    good = [prompt for prompt in batch if not prompt.error]
+    results: list[list[GeneratedText]] = [[] for _ in good]
+    try:
+        for first in range(0, samples if good else 0, batch_size):
+            size = min(batch_size, samples - first)
+            texts = generator.generate(
+                [prompt.text for prompt in good], num_samples=size, first_sample=first, **settings
+            )
+            for row, text in enumerate(texts):
+                results[row // size].append(text)
+    except ValueError as error:
+        if len(good) == 1:
+            return [], [*messages, (good[0], _spelled(error))]
+        alone = [_answers(generator, [prompt], samples, batch_size, settings) for prompt in good]
+        found = [text for texts, _ in alone for text in texts]
+        messages += [message for _, several in alone for message in several]
+        return found, sorted(messages, key=lambda message: batch.index(message[0]))
+    return [text for texts in results for text in texts], messages
 
 
 VERB = Verb(

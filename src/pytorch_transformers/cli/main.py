@@ -5,7 +5,7 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from .. import __version__
@@ -57,19 +57,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0, 1 when something given can't be used (the message says what), 130 when interrupted, 141
         when whoever read the output has gone. Wrong usage exits with 2.
     """
-    logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a word that the terminal's encoding lacks is no reason to stop
-        sys.stdout.reconfigure(errors="backslashreplace")
+    prepare_output()
     options = build_parser().parse_args(join_negative_lists(sys.argv[1:] if arguments is None else arguments))
+    return guarded(f"pytorch_transformers {options.verb}", lambda: options.run(options))
+
+
+def prepare_output() -> None:
+    """Warnings go to stderr, and a word that the terminal's encoding lacks is no reason to stop."""
+    logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def guarded(program: str, job: Callable[[], int]) -> int:
+    """Do the job of a program whose users shall see no traceback.
+
+    Args:
+        program: What messages begin with.
+        job: Gives the exit status.
+
+    Returns:
+        The exit status, see `main`.
+    """
     try:
-        status: int = options.run(options)
+        status = job()
         sys.stdout.flush()
     except BrokenPipeError:
         with suppress(OSError):  # else Python complains when it writes out the rest at its end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NOBODY_READS
     except (OSError, ValueError, TypeError, NotImplementedError, MemoryError) as error:
-        sys.stderr.write(f"pytorch_transformers {options.verb}: {str(error) or type(error).__name__}\n")
+        sys.stderr.write(f"{program}: {str(error) or type(error).__name__}\n")
         return 1
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -34,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="put the token that begins a text in front, so that the first word is scored too (default: no)",
     )
     parser.add_argument("--batch_size", type=positive, default=1, metavar="N", help="windows at a time (1)")
-    parser.add_argument("--json", action=Switch, default=False, help="print a JSON object (default: no)")
+    parser.add_argument(
+        "--json", action=Switch, default=False, help="print a JSON object, with null for what is infinite (default: no)"
+    )
     parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16", "float16"), help="of the model")
     parser.add_argument("--device", metavar="NAME", help="cpu, cuda, cuda:1, mps (default: a GPU when there is one)")
     add_place(parser)
@@ -65,7 +68,8 @@ def run(options: argparse.Namespace) -> int:
         )
     if options.json:
         numbers = {"perplexity": found.value, "loss": found.loss / found.tokens, "tokens": found.tokens}
-        sys.stdout.write(json.dumps(numbers) + "\n")
+        known = {name: value if math.isfinite(value) else None for name, value in numbers.items()}  # as JSON has it
+        sys.stdout.write(json.dumps(known) + "\n")
     else:
         sys.stdout.write(f"perplexity {found.value:.4f}  ({found.tokens} tokens)\n")
     return 0

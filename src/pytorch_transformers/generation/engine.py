@@ -63,7 +63,7 @@ class Generation:
         self,
         model: CausalModel,
         prompts: Prompts,
-        attention_mask: Tensor | None,
+        attention_mask: Prompts | None,
         options: GenerationOptions,
         cancel: Cancel = None,
     ) -> None:
@@ -96,6 +96,7 @@ class Generation:
     def close(self) -> None:
         """End the work and free the cache."""
         self._tokens.close()
+        self._end()  # which a generator does not come to that was not begun
 
     def finish(self, row: int, reason: FinishReason) -> None:
         """Compute no more of a row."""
@@ -129,6 +130,11 @@ class Generation:
         for number, prompt in enumerate(self.prompts):
             most = options.new_tokens(len(prompt), self._context)
             least = options.least_new_tokens(len(prompt))
+            if least > most:
+                raise ValueError(
+                    f"min_new_tokens or min_length: {least} tokens must follow prompt {number}, but at most {most} "
+                    "come; give max_new_tokens, or a smaller minimum"
+                )
             for sample in range(options.num_samples):
                 row = number * options.num_samples + sample
                 key = (drawn, row) if options.seed is None else (options.seed, options.first_sample + sample, prompt)
@@ -151,10 +157,13 @@ class Generation:
                     yield NewToken(row.number, token, reason, None if scores is None else scores[place])
                 logits = self._next()
         finally:
-            for row in self._rows:
-                self.finish(row.number, "cancelled")  # unless it ended before
-            self._rows = []
-            self._cache = self._mask = self._seen = self._last = None
+            self._end()
+
+    def _end(self) -> None:
+        for row in self._rows:
+            self.finish(row.number, "cancelled")  # unless it ended before
+        self._rows = []
+        self._cache = self._mask = self._seen = self._last = None
 
     # What computes runs without gradients; the iterator's user is outside of it, so it ends before each `yield`.
 
@@ -259,7 +268,11 @@ class Generation:
 
     @torch.inference_mode()
     def _choose(self, logits: Tensor) -> tuple[list[int | None], Tensor | None]:
-        """The next token of each row, None where all are banned, and the changed scores if they were asked for."""
+        """The next token of each row, None where all are banned, and the changed scores if they were asked for.
+
+        Raises:
+            ValueError: Scores are not finite, so that no token can be told to be the next.
+        """
         options = self.options
         scores = logits.float()
         if self._seen is not None:
@@ -272,9 +285,10 @@ class Generation:
             scores = rules.ban(scores, [[] if place in stuck else ids for place, ids in enumerate(banned)])
         if options.vocabulary_size is not None:
             scores = rules.keep_first(scores, options.vocabulary_size)
+        highest = scores.amax(-1, keepdim=True)  # finite, unless a score is no number or infinite, or all are banned
         if options.sampling:
             if options.temperature != 1.0:
-                scores = scores / options.temperature
+                scores = rules.divide(scores, highest, options.temperature)
             if options.top_k:
                 scores = rules.keep_top_k(scores, options.top_k)
             if options.top_p is not None:
@@ -285,7 +299,13 @@ class Generation:
             self._last = rules.likeliest(scores)
         if self._seen is not None:
             self._seen.scatter_(1, self._last[:, None], True)
-        tokens: list[int | None] = self._last.tolist()
+        chosen = torch.stack((self._last, highest[:, 0].isfinite().to(self._last.dtype)))  # both in one transfer
+        tokens, finite = chosen.tolist()
+        if not all(finite):
+            raise ValueError(
+                "the model's scores are not finite (infinite, or not a number), so no token can be chosen; its weights "
+                "are not, or a dtype such as float16 or a repetition_penalty is too small for them"
+            )
         for place in stuck:
             tokens[place] = None
         return tokens, scores if options.output_scores else None

@@ -1,8 +1,11 @@
 """`GenerationOptions`: how a text is continued, checked when it is made. Needs no torch."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 from ..nn.values import real_number, whole_number
 
@@ -49,6 +52,7 @@ class GenerationOptions:
         output_scores: Whether each new token comes with the scores it was chosen by.
 
     Raises:
+        TypeError: There is no such option.
         ValueError: A value is impossible, or two contradict each other.
     """
 
@@ -78,8 +82,19 @@ class GenerationOptions:
     #: `eos_token_id` as a set.
     stop_tokens: frozenset[int] = field(init=False)
 
+    def __new__(cls, *_: Any, **options: Any) -> "Self":
+        """Names an option that there is not, and those that there are; then comes the constructor."""
+        known = [each.name for each in fields(cls) if each.init]
+        if unknown := [name for name in options if name not in known]:
+            raise TypeError(f"{', '.join(unknown)}: no such option of generation; there are {', '.join(known)}")
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         self._check_numbers()
+        for name in ("do_sample", "top_p_crossing", "output_scores"):
+            value = getattr(self, name)
+            if not (isinstance(value, bool) or (name == "do_sample" and value is None)):
+                raise ValueError(f"{name}: {value!r}, must be True or False")
         self._set(stop_tokens=_ids("eos_token_id", self.eos_token_id))
         strings = (self.stop_strings,) if isinstance(self.stop_strings, str) else tuple(self.stop_strings)
         if bad := [text for text in strings if not isinstance(text, str) or not text]:
@@ -177,5 +192,6 @@ class GenerationOptions:
 def _ids(name: str, value: Any) -> frozenset[int]:
     if value is None:
         return frozenset()
+    value = value.tolist() if hasattr(value, "tolist") else value  # an array or tensor, one of no dimension too
     several = value if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
     return frozenset(whole_number(name, each, 0) for each in several)

@@ -77,7 +77,7 @@ def perplexity(
         progress: Called with the number of tokens that were scored, each time some were.
 
     Raises:
-        ValueError: The text has no second token, or a number is out of range.
+        ValueError: The text has no second token, a number is out of range, or the model's loss is not a number.
     """
     limit = model.context_length()
     if window is None and limit is None:
@@ -99,6 +99,11 @@ def perplexity(
     for batch in _batches(windows(len(ids), window, stride), size):
         scored = sum(each.end - each.scored for each in batch)
         loss += _mean_loss(model, ids, batch) * scored
+        if math.isnan(loss):
+            raise ValueError(
+                f"the model's loss is not a number in the window of tokens {batch[0].start} to {batch[-1].end - 1}: "
+                "its weights are not, or its dtype is too small for them"
+            )
         tokens += scored
         progress(scored)
     return Perplexity(loss, tokens)

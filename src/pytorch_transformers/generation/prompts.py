@@ -1,18 +1,21 @@
-"""What callers pass as prompts: ids in lists or a tensor, padded on either side. One list of ids for each comes out."""
+"""What callers pass as prompts: ids in lists, an array or a tensor, padded on either side. Lists of ids come out."""
 
 from collections.abc import Sequence
+from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ..nn.checks import INDEX_TYPES, check_shape, check_tensor
+from ..nn.checks import INDEX_TYPES, check_shape
 from ..nn.values import whole_number
 
 #: One prompt, several of equal length or with a mask, or lists of ids.
-Prompts = Tensor | Sequence[int] | Sequence[Sequence[int]]
+Prompts: TypeAlias = Tensor | npt.NDArray[Any] | Sequence[int] | Sequence[Sequence[int]]
 
 
-def prompt_rows(input_ids: Prompts, attention_mask: Tensor | None, vocabulary: int) -> list[list[int]]:
+def prompt_rows(input_ids: Prompts, attention_mask: Prompts | None, vocabulary: int) -> list[list[int]]:
     """The ids of each prompt without padding.
 
     Args:
@@ -50,6 +53,8 @@ def padded_left(rows: Sequence[Sequence[int]]) -> tuple[Tensor, list[int]]:
 
 
 def _rows(input_ids: Prompts) -> list[list[int]]:
+    if isinstance(input_ids, np.ndarray):
+        input_ids = _tensor("input_ids", input_ids)
     if isinstance(input_ids, Tensor):
         if input_ids.dtype not in INDEX_TYPES:
             raise ValueError(
@@ -61,19 +66,37 @@ def _rows(input_ids: Prompts) -> list[list[int]]:
         return rows
     if not isinstance(input_ids, list | tuple):
         raise TypeError(f"input_ids: expected a tensor or lists of ids, found {type(input_ids).__name__}")
-    nested = bool(input_ids) and isinstance(input_ids[0], Sequence | Tensor)
+    nested = bool(input_ids) and isinstance(input_ids[0], Sequence | Tensor | np.ndarray)
     several = input_ids if nested else [input_ids]
     return [[whole_number("input_ids: id", token) for token in row] for row in several]
 
 
-def _unpadded(input_ids: Prompts, mask: Tensor) -> list[list[int]]:
-    check_tensor("input_ids (with an attention_mask)", input_ids)
-    check_tensor("attention_mask", mask)
-    assert isinstance(input_ids, Tensor)
-    check_shape("attention_mask", mask, tuple(input_ids.shape), "as the ids")
+def _tensor(name: str, values: Any) -> Tensor:
+    """Lists or an array as a tensor.
+
+    Raises:
+        ValueError: The lists differ in length, or what they hold are no numbers.
+        TypeError: It is neither.
+    """
+    if isinstance(values, Tensor):
+        return values
+    if not isinstance(values, list | tuple | np.ndarray):
+        raise TypeError(f"{name}: expected a tensor, an array or lists, found {type(values).__name__}")
+    try:
+        array = np.array([row.tolist() if isinstance(row, Tensor) else row for row in values])
+    except ValueError as error:
+        raise ValueError(f"{name}: with an attention_mask all rows must be of one length") from error
+    if array.dtype.kind not in "iufb":
+        raise ValueError(f"{name}: expected integers, found {array.dtype}")
+    return torch.from_numpy(array.astype(np.int64) if array.dtype.kind in "iu" or not array.size else array)
+
+
+def _unpadded(input_ids: Prompts, attention_mask: Prompts) -> list[list[int]]:
+    tensor, mask = _tensor("input_ids", input_ids), _tensor("attention_mask", attention_mask)
+    check_shape("attention_mask", mask, tuple(tensor.shape), "as the ids")
     rows = []
     marks = (mask[None] if mask.ndim == 1 else mask).tolist()
-    for number, (ids, marked) in enumerate(zip(_rows(input_ids), marks, strict=True)):
+    for number, (ids, marked) in enumerate(zip(_rows(tensor), marks, strict=True)):
         if bad := [mark for mark in marked if mark not in (0, 1)]:
             raise ValueError(f"attention_mask: found {bad[0]}, allowed is 1 (token) and 0 (padding)")
         places = [place for place, mark in enumerate(marked) if mark]

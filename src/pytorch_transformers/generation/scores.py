@@ -41,6 +41,19 @@ def keep_first(scores: Tensor, count: int) -> Tensor:
     return F.pad(scores[:, :count], (0, max(0, scores.shape[-1] - count)), value=-torch.inf)
 
 
+def divide(scores: Tensor, highest: Tensor, temperature: float) -> Tensor:
+    """Scores divided by a temperature; where that makes the highest too large for a number, it is taken as 0 before.
+
+    Args:
+        scores: [B, V].
+        highest: [B, 1] the highest of each row.
+        temperature: Below 1e-30 it is taken as that, which leaves but the highest scores already.
+    """
+    temperature = max(temperature, 1e-30)
+    taken_off = highest.masked_fill((highest / temperature).isfinite(), 0.0)
+    return (scores - taken_off) / temperature
+
+
 def keep_top_k(scores: Tensor, k: int) -> Tensor:
     """Keep the k highest scores of each row, and those equal to the last of them; all where the row has no more."""
     if k >= scores.shape[-1]:

@@ -1,6 +1,6 @@
 """From text to text: `TextGenerator` holds a model and its tokenizer together, and streams what can be read so far."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, overload
 
@@ -16,6 +16,10 @@ from .results import FinishReason
 _INCOMPLETE: Final = "\ufffd"
 #: Last tokens of the prompt that the continuation is decoded with, so that spaces between both come out right.
 _BEFORE: Final = 4
+#: Tokens that wait for the end of a character before the oldest are looked at; those of one character, at most.
+_WAITING, _CHARACTER = 16, 4
+#: What a tokenizer may do with bytes that are no text, so that text that was given out need not be changed.
+_HANDLERS: Final = ("replace", "ignore")
 
 
 class Tokenizer(Protocol):
@@ -67,7 +71,8 @@ class TextGenerator:
         tokenizer: Its tokenizer. Where it has fewer tokens than the model has ids, the others are never chosen.
 
     Raises:
-        ValueError: The tokenizer has more tokens than the model has ids, so one of them is another's.
+        ValueError: The tokenizer has more tokens than the model has ids, so one of them is another's; or it does
+            something to bytes that are no text that can't be done piece by piece.
     """
 
     def __init__(self, model: CausalModel, tokenizer: Tokenizer) -> None:
@@ -75,6 +80,11 @@ class TextGenerator:
             raise ValueError(
                 f"the tokenizer has {len(tokenizer)} tokens, but the model {model.vocabulary_size()}: one belongs to "
                 "another model, or tokens were added without model.resize_token_embeddings"
+            )
+        if (handler := getattr(tokenizer, "errors", "replace")) not in _HANDLERS:
+            raise ValueError(
+                f"the tokenizer has errors={handler!r}, but a model may write bytes that are no text (yet): build it "
+                f"with errors= {' or '.join(map(repr, _HANDLERS))}"
             )
         self.model = model
         self.tokenizer = tokenizer
@@ -106,7 +116,7 @@ class TextGenerator:
             TypeError: There is no such option.
         """
         one = prompts is None or isinstance(prompts, str)
-        texts = [prompts] if prompts is None or isinstance(prompts, str) else list(prompts)
+        texts = list(prompts) if isinstance(prompts, Iterable) and not isinstance(prompts, str) else [prompts]
         generation = self._generation(texts, cancel, options)
         samples = generation.options.num_samples
         rows = [self._text_of(generation, number) for number in range(len(texts)) for _ in range(samples)]
@@ -166,6 +176,10 @@ class TextGenerator:
     def _generation(self, texts: Sequence[str | None], cancel: Cancel, options: dict[str, Any]) -> Generation:
         if not texts:
             raise ValueError("no prompts; give at least one")
+        if wrong := [text for text in texts if text is not None and not isinstance(text, str)]:
+            raise TypeError(
+                f"prompts: expected texts, found {type(wrong[0]).__name__}; ids are for model.generate and model.stream"
+            )
         options = {"eos_token_id": self.tokenizer.eos_token_id, **options}
         if len(self.tokenizer) < self.model.vocabulary_size():
             options.setdefault("vocabulary_size", len(self.tokenizer))
@@ -199,6 +213,7 @@ class Pieces:
 
     def __init__(self, tokenizer: Tokenizer, before: Sequence[int]) -> None:
         self._tokenizer = tokenizer
+        self._incomplete = "" if getattr(tokenizer, "errors", None) == "ignore" else _INCOMPLETE
         self._ids = list(before)
         self._given = len(self._decode())  # characters of the text of `_ids` that are out already
 
@@ -206,13 +221,31 @@ class Pieces:
         """What can be read with one token more; it may be empty."""
         self._ids.append(token)
         text = self._decode()
-        complete = text.removesuffix(_INCOMPLETE).removesuffix(_INCOMPLETE)
+        complete = text.removesuffix(self._incomplete).removesuffix(self._incomplete)
         piece = complete[self._given :]
         self._given = max(self._given, len(complete))
         if piece and complete == text:
             del self._ids[:-1]
             self._given = len(self._decode())
+        elif len(self._ids) > _WAITING:
+            self._forget(text)
         return piece
+
+    def _forget(self, text: str) -> None:
+        """Drop the oldest tokens, where bytes come on and on that are no characters.
+
+        What a character may still become is in the last tokens. Those are kept from a border on: they decode to the
+        end of the text.
+        """
+        held = len(text) - self._given  # characters that are not out yet
+        everything = self._ids
+        for kept in range(_CHARACTER, 2 * _CHARACTER):
+            self._ids = everything[-kept:]
+            end = self._decode()
+            if text.endswith(end) and len(end) >= held:
+                self._given = len(end) - held
+                return
+        self._ids = everything
 
     def rest(self) -> str:
         """What was held back, at the end: a mark in place of the character that was not completed."""

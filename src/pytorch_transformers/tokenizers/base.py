@@ -17,6 +17,7 @@ from .loading import (
     TOKENIZER_CONFIG_FILE,
     find_files,
     option_names,
+    read_json,
     saved_options,
 )
 from .options import Padding, Tensors, Truncation
@@ -43,6 +44,10 @@ CLEAN_UP: Final = (
     (" 've", "'ve"),
     (" 're", "'re"),
 )
+
+
+#: The tokenizers of the families. One does not load what another saved: its files may have the same names.
+FAMILY_CLASSES: Final = frozenset({"BertTokenizer", "GPT2Tokenizer", "OpenAIGPTTokenizer"})
 
 
 class PreTrainedTokenizer(TextEncoder):
@@ -364,7 +369,7 @@ class PreTrainedTokenizer(TextEncoder):
         Raises:
             OSError: there is no such place, or no vocabulary in it; the message says what was looked for.
             TypeError: there is no option of that name.
-            ValueError: a file does not hold what it should.
+            ValueError: a file does not hold what it should, or the tokenizer is that of another family.
         """
         from ..hub import locate
 
@@ -376,12 +381,14 @@ class PreTrainedTokenizer(TextEncoder):
             local_files_only=local_files_only,
         )
         found = find_files(location, cls.vocab_files_names, *cls.other_files_names)
-        files, defaults = cls._read_library_file(found) if isinstance(found, Path) else (found, {})
         # What lies beside a vocabulary with a name of its own may belong to another one.
         usual = isinstance(found, Path) or any(
             {path.name for path in found.values()} == set(names.values())
             for names in (cls.vocab_files_names, *cls.other_files_names)
         )
+        if usual:
+            cls._check_family(location.file(TOKENIZER_CONFIG_FILE))
+        files, defaults = cls._read_library_file(found) if isinstance(found, Path) else (found, {})
         saved = saved_options(location, option_names(cls), defaults) if usual else {}
         if "max_len" in init_overrides:  # the older name must replace a saved value too, not clash with it
             init_overrides["model_max_length"] = init_overrides.pop("max_len")
@@ -392,6 +399,13 @@ class PreTrainedTokenizer(TextEncoder):
         tokenizer = build(**files, **options)
         tokenizer._check_loaded(options)
         return tokenizer
+
+    @classmethod
+    def _check_family(cls, config: Path | None) -> None:
+        """Raises `ValueError` where a tokenizer of another family was saved; classes of other programs may be any."""
+        kind = str(read_json(config).get("tokenizer_class")).removesuffix("Fast")
+        if kind in FAMILY_CLASSES.difference(each.__name__ for each in cls.__mro__):
+            raise ValueError(f"{str(config)!r} is of a {kind}, not of a {cls.__name__}; use {kind} or AutoTokenizer")
 
     def save_pretrained(self, save_directory: str | os.PathLike[str]) -> tuple[str, ...]:
         """Saves the vocabulary, the options, the special tokens and the added tokens.

@@ -16,6 +16,7 @@ LONGEST_CHUNK: Final = 32
 #: Longest word that is remembered, in characters; by default longer ones are unknown as a whole.
 LONGEST_WORD: Final = 100
 
+
 def _ids_of_word(vocab: Mapping[str, int], wordpiece: WordpieceTokenizer, word: str) -> Ids:
     return tuple([vocab[token] for token, _, _ in wordpiece.pieces(word)])
 

@@ -56,7 +56,7 @@ class ContinuesText(PreTrainedModel):
     def generate(
         self: CausalModel,
         input_ids: Prompts,
-        attention_mask: Tensor | None = None,
+        attention_mask: Prompts | None = None,
         *,
         cancel: Cancel = None,
         **options: Any,
@@ -64,7 +64,8 @@ class ContinuesText(PreTrainedModel):
         """Continue prompts.
 
         Args:
-            input_ids: Ids [B, T] of the prompts, [T] of one, or a list of lists, which may differ in length.
+            input_ids: Ids [B, T] of the prompts, [T] of one, or a list of lists, which may differ in length. Tensors,
+                arrays and lists are taken.
             attention_mask: [B, T], 1 for tokens and 0 for padding, which may stand on the left or on the right.
             cancel: Asked before each step; a function, or an event that is set, ends all rows where they are.
             **options: See `GenerationOptions`; `eos_token_id` and `pad_token_id` are those of the configuration if it
@@ -79,7 +80,7 @@ class ContinuesText(PreTrainedModel):
     def stream(
         self: CausalModel,
         input_ids: Prompts,
-        attention_mask: Tensor | None = None,
+        attention_mask: Prompts | None = None,
         *,
         cancel: Cancel = None,
         **options: Any,
@@ -100,7 +101,7 @@ class ContinuesText(PreTrainedModel):
 
 
 def _generation(
-    model: CausalModel, input_ids: Prompts, attention_mask: Tensor | None, cancel: Cancel, options: dict[str, Any]
+    model: CausalModel, input_ids: Prompts, attention_mask: Prompts | None, cancel: Cancel, options: dict[str, Any]
 ) -> Generation:
     config = getattr(model, "config", None)
     defaults = {name: getattr(config, name, None) for name in ("eos_token_id", "pad_token_id")}

@@ -27,7 +27,7 @@ demo: $(VENV)/plot.stamp ## Encode a text with a real BERT, print nearest senten
 	@$(BIN)/python examples/demo.py $(ARGS)
 
 test: checks ## Run the checks, then the whole test suite
-	@$(BIN)/python -m pytest --ignore=tests/layout $(ARGS)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore=tests/layout --numprocesses=auto --maxprocesses=4 $(ARGS)
 
 checks: $(VENV)/dev.stamp ## Lint, format, types, and the rules of the layout
 	@$(BIN)/python -m ruff check .

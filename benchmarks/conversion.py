@@ -1,4 +1,4 @@
-"""A TensorFlow checkpoint of BERT-base size, with its optimizer slots, to a file of PyTorch weights.
+"""A TensorFlow checkpoint of BERT-base size, with its optimizer slots, to a folder with PyTorch weights.
 
 Each turn is a fresh process; imports aren't timed, though TensorFlow's take longer than our whole conversion. The other
 side is what a user would write: read the variables with TensorFlow, transpose the kernels, save with torch.
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 
 from pytorch_transformers import BertConfig, BertForPreTraining
@@ -18,7 +19,7 @@ from pytorch_transformers.models.original import save_original
 
 from .harness import MismatchError, Plan, Result, alternate_processes, ratios
 
-ROUNDS: Final = 5
+ROUNDS: Final = 9
 _SLOTS: Final = ("adam_m", "adam_v")
 #: Both sides: memory is counted from after the imports.
 _FRAME: Final = """
@@ -28,7 +29,7 @@ import torch
 from benchmarks.memory import Peak
 {imports}
 
-prefix, config, out = sys.argv[1], sys.argv[2], sys.argv[3] + "/{name}.bin"
+prefix, config, out = sys.argv[1], sys.argv[2], sys.argv[3] + "/{name}"
 memory = Peak()
 started = time.perf_counter()
 {work}
@@ -37,8 +38,11 @@ print(json.dumps({{"seconds": seconds, "peak": memory.bytes() / float(sys.argv[4
 """
 _OURS: Final = _FRAME.format(
     name="ours",
-    imports="from pytorch_transformers.convert_tf_checkpoint_to_pytorch import convert_tf_checkpoint_to_pytorch",
-    work="convert_tf_checkpoint_to_pytorch(prefix, config, out)",
+    imports="""
+from pytorch_transformers.models.bert import FAMILY
+from pytorch_transformers.models.conversion import convert
+""",
+    work="convert(FAMILY, prefix, out, config=config)",
 )
 _THEIRS: Final = _FRAME.format(
     name="theirs",
@@ -126,8 +130,8 @@ def _compare(ours: Path, theirs: Path) -> str:
     Raises:
         MismatchError: A tensor of one side is not in the other.
     """
-    our, their = (torch.load(path, weights_only=True, mmap=True) for path in (ours, theirs))
-    our.pop("cls.predictions.decoder.weight")  # tied
+    our = load_file(ours / "model.safetensors")
+    their = torch.load(theirs, weights_only=True, mmap=True)
 
     def digests(state: Mapping[str, Tensor]) -> list[tuple[tuple[int, ...], float, float]]:
         weights = torch.arange(1, 1009, dtype=torch.float64)  # a permuted tensor has another weighted sum

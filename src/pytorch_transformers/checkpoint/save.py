@@ -16,7 +16,15 @@ from torch import Tensor
 
 from ..files import atomic_write, write_json, write_text
 
-__all__ = ["atomic_write", "save_bin", "save_safetensors", "save_sharded", "write_json", "write_text"]
+__all__ = [
+    "atomic_write",
+    "save_bin",
+    "save_safetensors",
+    "save_sharded",
+    "write_json",
+    "write_safetensors",
+    "write_text",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -34,9 +42,23 @@ def save_safetensors(state: Mapping[str, Tensor], path: Path) -> None:
         ValueError: Two names share memory, or a tensor has no data (meta device).
         OSError: The disk refused the file; nothing is left, and an earlier file is as it was.
     """
-    tensors = _ready(state)
     with atomic_write(path) as temporary:
-        _write_safetensors(tensors, temporary, path)
+        write_safetensors(state, temporary, path)
+
+
+def write_safetensors(state: Mapping[str, Tensor], temporary: Path, path: Path) -> None:
+    """Write tensors to a temporary file, for a caller who gives it its name together with other files.
+
+    Args:
+        state: Names and tensors.
+        temporary: The file.
+        path: What it will be called, for messages.
+
+    Raises:
+        ValueError: Two names share memory, or a tensor has no data (meta device).
+        OSError: The disk refused the file.
+    """
+    _write_safetensors(_ready(state), temporary, path)
 
 
 def save_bin(state: Mapping[str, Tensor], path: Path) -> None:

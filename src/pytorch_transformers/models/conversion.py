@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from ..checkpoint.keymap import Plan, select
 from ..checkpoint.read import chosen_weights
-from ..checkpoint.save import save_bin, save_safetensors
+from ..checkpoint.save import save_bin, write_safetensors
 from ..files import CONFIG_NAME, SAFE_WEIGHTS_NAME, WEIGHTS_NAME, atomic_write
 from ..hub import Location
 from .base import PreTrainedModel
@@ -196,12 +196,13 @@ def _from_original(options: _Options) -> Conversion:
     else:
         vars(model.config)["architectures"] = [model_class.__name__]
         with ExitStack() as stack:  # all files are complete before the first gets its name
-            weights = stack.enter_context(atomic_write(out / SAFE_WEIGHTS_NAME))
-            save_safetensors(state, weights)
             settings = stack.enter_context(atomic_write(out / CONFIG_NAME))
             settings.write_text(model.config.to_json_string(), encoding="utf-8")
-            written = [out / SAFE_WEIGHTS_NAME, out / CONFIG_NAME]
-            written += _copy_vocabulary(options, stack, out, to_original=False)
+            copies = _copy_vocabulary(options, stack, out, to_original=False)
+            # The last to come is the first to get its name: the others follow the large file at once.
+            weights = stack.enter_context(atomic_write(out / SAFE_WEIGHTS_NAME))
+            write_safetensors(state, weights, out / SAFE_WEIGHTS_NAME)
+        written = [out / SAFE_WEIGHTS_NAME, out / CONFIG_NAME, *copies]
     return Conversion(original.prefix, tuple(written), model_class.__name__, plan, parameters, model.config)
 
 

@@ -30,6 +30,7 @@ from . import (
     loading,
     report,
     tokenisation,
+    transfo_xl,
 )
 from .harness import MismatchError, Plan, Result
 
@@ -45,6 +46,7 @@ SUBJECTS: Final[dict[str, Callable[[Plan, Path], Iterator[Result]]]] = {
     "heads": heads.run,
     "lm_loss": lm_loss.run,
     "generation": generation.run,
+    "transfo_xl": transfo_xl.run,
 }
 
 

@@ -1,7 +1,8 @@
 """What the documentation shows runs: Python and shell of README.md and docs/, without the network.
 
-Names of models lead to a server on this machine. It has tiny random models where BERT-base, GPT-2 and OpenAI GPT are
-expected, and the real all-MiniLM-L6-v2. Each document runs from top to bottom in a process and a folder of its own.
+Names of models lead to a server on this machine. It has tiny random models where BERT-base, GPT-2, OpenAI GPT and
+Transformer-XL are expected, and the real all-MiniLM-L6-v2. Each document runs from top to bottom in a process and a
+folder of its own.
 """
 
 import importlib.util
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 
 from generation.saved_gpt2 import save_tiny_gpt2
+from generation.saved_transfo_xl import save_tiny_corpus, save_tiny_transfo_xl
 from hub.server import HubServer
 
 ROOT = Path(__file__).parents[1]
@@ -74,6 +76,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         ("google-bert/bert-base-uncased", tiny),
         ("openai-community/gpt2", save_tiny_gpt2(tmp_path_factory.mktemp("gpt2"), n_positions=1024)),
         ("openai-community/openai-gpt", save_tiny_gpt(tmp_path_factory.mktemp("gpt"))),
+        ("transfo-xl/transfo-xl-wt103", save_tiny_corpus(save_tiny_transfo_xl(tmp_path_factory.mktemp("transfo-xl")))),
         ("sentence-transformers/all-MiniLM-L6-v2", real),
     ):
         for path in sorted(folder.iterdir()):
@@ -133,5 +136,15 @@ def test_readme_shows_the_main_jobs() -> None:
     names = ("FeatureExtractor", "BertForMaskedLM", "BertForSequenceClassification", "save_pretrained", "loss")
     for name in (*names, "GPT2LMHeadModel", "TextGenerator", "stream", "perplexity"):
         assert name in python
-    for verb in ("features", "fill-mask", "generate", "perplexity", "info", "download", "inspect", "convert"):
+    for verb in (
+        "features",
+        "fill-mask",
+        "generate",
+        "perplexity",
+        "evaluate",
+        "info",
+        "download",
+        "inspect",
+        "convert",
+    ):
         assert re.search(rf"^pytorch_transformers {verb}", shell, flags=re.MULTILINE)

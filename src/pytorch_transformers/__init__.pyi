@@ -11,6 +11,7 @@ from .hub.paths import cached_path as cached_path
 from .modeling_bert import load_tf_weights_in_bert as load_tf_weights_in_bert
 from .modeling_gpt2 import load_tf_weights_in_gpt2 as load_tf_weights_in_gpt2
 from .modeling_openai import load_tf_weights_in_openai_gpt as load_tf_weights_in_openai_gpt
+from .modeling_transfo_xl import load_tf_weights_in_transfo_xl as load_tf_weights_in_transfo_xl
 from .models.auto import AutoConfig as AutoConfig
 from .models.auto import AutoModel as AutoModel
 from .models.auto import AutoModelForQuestionAnswering as AutoModelForQuestionAnswering
@@ -64,6 +65,21 @@ from .models.outputs import NextSentencePredictorOutput as NextSentencePredictor
 from .models.outputs import QuestionAnsweringModelOutput as QuestionAnsweringModelOutput
 from .models.outputs import SequenceClassifierOutput as SequenceClassifierOutput
 from .models.outputs import TokenClassifierOutput as TokenClassifierOutput
+from .models.outputs import TransfoXLLMHeadModelOutput as TransfoXLLMHeadModelOutput
+from .models.outputs import TransfoXLModelOutput as TransfoXLModelOutput
+from .models.transfo_xl.config import TransfoXLConfig as TransfoXLConfig
+from .models.transfo_xl.corpus import TransfoXLCorpus as TransfoXLCorpus
+from .models.transfo_xl.heads import TransfoXLLMHeadModel as TransfoXLLMHeadModel
+from .models.transfo_xl.memory import TransfoXLCache as TransfoXLCache
+from .models.transfo_xl.model import TransfoXLModel as TransfoXLModel
+from .models.transfo_xl.model import TransfoXLPreTrainedModel as TransfoXLPreTrainedModel
+from .models.transfo_xl.pretrained import (
+    TRANSFO_XL_PRETRAINED_CONFIG_ARCHIVE_MAP as TRANSFO_XL_PRETRAINED_CONFIG_ARCHIVE_MAP,
+)
+from .models.transfo_xl.pretrained import (
+    TRANSFO_XL_PRETRAINED_MODEL_ARCHIVE_MAP as TRANSFO_XL_PRETRAINED_MODEL_ARCHIVE_MAP,
+)
+from .models.transfo_xl.tokenizer import TransfoXLTokenizer as TransfoXLTokenizer
 from .nn.cache import KeyValueCache as KeyValueCache
 from .tokenizers.base import PreTrainedTokenizer as PreTrainedTokenizer
 from .tokenizers.basic import BasicTokenizer as BasicTokenizer

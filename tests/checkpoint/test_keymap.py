@@ -1,6 +1,7 @@
 """The engine of conversion on names and shapes alone: every name has one partner, and whatever has none is said."""
 
 import itertools
+import re
 from collections.abc import Mapping
 from typing import Any, get_args
 
@@ -164,7 +165,7 @@ def test_every_operation_has_an_inverse(operation: Operation, rows: int, columns
     key_map = KeyMap((Row("theirs", "ours", operation),))
     rows = 1 if operation == "drop_first" else rows
     tensor = torch.arange(float(rows * columns)).reshape(rows, columns)
-    (back,) = plan_to_original(key_map, ["ours"])
+    (back,) = plan_to_original(key_map, {"ours": ()})
     there = Step("theirs", "ours", operation)
     assert (back.source, back.target) == ("ours", "theirs")
     ours = there.apply(tensor)
@@ -449,10 +450,197 @@ def test_a_scope_is_no_part_of_a_word() -> None:
         plan_from_original(KEY_MAP, {**original(EVERYTHING), "models/output_bias": (3,)}, EVERYTHING, scope="model")
 
 
+# --- pieces -----------------------------------------------------------------------------------------------------------
+
+#: One array of theirs for three of ours, and three of theirs for one of ours.
+PIECES_OF_THEIRS = tuple(Row("stack", f"layers.{n}.bias", "drop_first", source_rows=(n, n + 1)) for n in range(3))
+PIECES_OF_OURS = tuple(Row(f"part_{n}", "bias", target_rows=rows) for n, rows in enumerate([(0, 2), (2, 3), (3, 7)]))
+PIECED = KeyMap((*PIECES_OF_OURS[::-1], *PIECES_OF_THEIRS, Row("table", "table")), ignored=TENSORFLOW_SLOTS)
+THEIRS: dict[str, Tensor] = {
+    "part_0": torch.tensor([0.0, 1.0]),
+    "part_1": torch.tensor([2.0]),
+    "part_2": torch.tensor([3.0, 4.0, 5.0, 6.0]),
+    "stack": torch.arange(24.0).reshape(3, 2, 4),
+    "table": torch.arange(10.0).reshape(5, 2),
+}
+OURS: dict[str, Tensor] = {
+    "bias": torch.arange(7.0),
+    "table": THEIRS["table"],
+    **{f"layers.{n}.bias": THEIRS["stack"][n] for n in range(3)},
+}
+
+
+def shapes(tensors: Mapping[str, Tensor]) -> dict[str, Shape]:
+    return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+
+
+def values(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    return {name: tensor.tolist() for name, tensor in tensors.items()}
+
+
+def test_pieces_become_wholes_and_wholes_pieces() -> None:
+    """Whatever the order of rows and names."""
+    for names in (list(THEIRS), sorted(THEIRS, reverse=True)):
+        plan = plan_from_original(PIECED, shapes({name: THEIRS[name] for name in names}), shapes(OURS))
+        assert (plan.fresh, plan.left_out) == ([], [])
+        assert values(Converted(THEIRS.__getitem__, plan.steps)) == values(OURS)
+    back = plan_to_original(PIECED, shapes(OURS))
+    assert values(Converted(OURS.__getitem__, back)) == values(THEIRS)
+    turned = {(step.target, step.source, step.target_rows, step.source_rows) for step in back}
+    assert {(step.source, step.target, step.source_rows, step.target_rows) for step in plan.steps} == turned
+
+
+def test_a_piece_is_not_copied_where_it_is_alone() -> None:
+    plan = plan_from_original(PIECED, shapes(THEIRS), shapes(OURS))
+    tensors = Converted(THEIRS.__getitem__, plan.steps)
+    assert tensors["table"] is THEIRS["table"]
+    assert tensors["layers.1.bias"].data_ptr() == THEIRS["stack"][1].data_ptr()
+    whole = KeyMap((Row("a", "b", source_rows=(0, 3), target_rows=(0, 3)),))
+    (step,) = plan_from_original(whole, {"a": (3,)}, {"b": (3,)}).steps
+    tensor = torch.ones(3)
+    assert Converted({"a": tensor}.__getitem__, [step])["b"].data_ptr() == tensor.data_ptr()
+
+
+@settings(deadline=None, max_examples=100, derandomize=True)
+@given(sizes=st.lists(st.integers(1, 4), min_size=1, max_size=5), width=st.integers(0, 3), theirs=st.booleans())
+def test_any_division_survives_there_and_back(sizes: list[int], width: int, theirs: bool) -> None:
+    ends = list(itertools.accumulate(sizes, initial=0))
+    whole = torch.arange(float(ends[-1] * width)).reshape(ends[-1], width)
+    parts = {f"p{n}": whole[start:stop] for n, (start, stop) in enumerate(itertools.pairwise(ends))}
+    rows = [
+        Row("x", f"p{n}", source_rows=piece) if theirs else Row(f"p{n}", "x", target_rows=piece)
+        for n, piece in enumerate(itertools.pairwise(ends))
+    ]
+    left, right = ({"x": whole}, parts) if theirs else (parts, {"x": whole})
+    plan = plan_from_original(KeyMap(tuple(rows)), shapes(left), shapes(right))
+    assert values(Converted(left.__getitem__, plan.steps)) == values(right)
+    back = plan_to_original(KeyMap(tuple(rows)), shapes(right))
+    assert values(Converted(right.__getitem__, back)) == values(left)
+
+
+def test_steps_of_pieces_have_a_form_for_json() -> None:
+    assert Step("a", "b", "as_is").as_dict() == {"source": "a", "target": "b", "operation": "as_is"}
+    assert Step("a", "b", "drop_first", (0, 1), (2, 3)).as_dict() == {
+        "source": "a",
+        "target": "b",
+        "operation": "drop_first",
+        "source_rows": [0, 1],
+        "target_rows": [2, 3],
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"part_1": None}, "no variable has the values of bias[2:3]"),
+        ({"part_0": None, "part_2": None}, "no variable has the values of bias[0:2], bias[3:7]"),
+        ({"part_0": None, "part_1": None, "part_2": None}, "no variable has the values of bias"),
+        ({"stack": None}, "no variable has the values of layers.0.bias, layers.1.bias, layers.2.bias"),
+        ({"stack": (4, 2, 4)}, "the model, as it is configured, has no place for stack[3:4]"),
+        (
+            {"stack": (2, 2, 4)},
+            "shapes differ from what the configuration asks for: stack[2:3] [0, 2, 4] for layers.2.bias [2, 4]",
+        ),
+        ({"stack": (3, 4, 2)}, "stack[0:1] [1, 4, 2] for layers.0.bias [2, 4], stack[1:2] [1, 4, 2] for"),
+        ({"stack": ()}, "stack[0:1] [] for layers.0.bias [2, 4]"),
+        ({"part_1": (2,)}, "asks for: part_1 [2] for bias[2:3] [1]"),
+        ({"part_1": ()}, "asks for: part_1 [] for bias[2:3] [1]"),
+        ({"part_1": (1, 1)}, "asks for: part_1 [1, 1] for bias[2:3] [1]"),
+        ({"part_3": (1,)}, "no row of the table knows part_3 [1]"),
+    ],
+    ids=lambda value: "" if isinstance(value, dict) else value[:50],
+)
+def test_pieces_that_do_not_fit(change: dict[str, Shape | None], words: str) -> None:
+    sources = {name: shape for name, shape in {**shapes(THEIRS), **change}.items() if shape is not None}
+    with pytest.raises(ValueError, match=re.escape(words) + "($|,| )"):
+        plan_from_original(PIECED, sources, shapes(OURS))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"bias": (9,)}, "no variable has the values of bias[7:9]"),
+        ({"bias": (6,)}, "part_2 [4] for bias[3:7] [3]"),
+        ({"bias": ()}, "part_1 [1] for bias[2:3] [], part_2 [4] for bias[3:7] []"),
+        ({"layers.1.bias": None}, "the model, as it is configured, has no place for stack[1:2]"),
+        ({"bias": None}, "has no place for part_0, part_1, part_2"),
+        ({"layers.3.bias": (2, 4), "table": None}, "has no place for table"),
+    ],
+    ids=lambda value: "" if isinstance(value, dict) else value[:50],
+)
+def test_models_that_pieces_do_not_fit(change: dict[str, Shape | None], words: str) -> None:
+    targets = {name: shape for name, shape in {**shapes(OURS), **change}.items() if shape is not None}
+    with pytest.raises(ValueError, match=re.escape(words) + "$"):
+        plan_from_original(PIECED, shapes(THEIRS), targets)
+
+
+def test_pieces_of_any_shape_are_all_there() -> None:
+    """Sizes are the caller's then; a piece that is missing is not, nor rows that no piece has."""
+    plan = plan_from_original(PIECED, shapes(THEIRS), {**shapes(OURS), "bias": (99,)}, any_shape=True)
+    assert values(Converted(THEIRS.__getitem__, plan.steps)) == values(OURS)
+    fewer = {name: shape for name, shape in shapes(THEIRS).items() if name != "part_1"}
+    with pytest.raises(ValueError, match=r"no variable has the values of bias\[2:3\]$"):
+        plan_from_original(PIECED, fewer, shapes(OURS), any_shape=True)
+    with pytest.raises(ValueError, match=r"has no place for stack\[3:5\]$"):
+        plan_from_original(PIECED, {**shapes(THEIRS), "stack": (5, 2, 4)}, shapes(OURS), any_shape=True)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (Row("a", "x"), Row("b", "x")),
+        (Row("a", "x"), Row("b", "x", target_rows=(0, 2))),
+        (Row("a", "x", target_rows=(0, 2)), Row("b", "x", target_rows=(1, 3))),
+        (Row("a", "x", target_rows=(1, 2)), Row("b", "x", target_rows=(0, 3))),
+    ],
+)
+def test_no_value_comes_from_two_places(rows: tuple[Row, ...]) -> None:
+    with pytest.raises(ValueError, match=r"^more than one variable has the values of x$"):
+        plan_from_original(KeyMap(rows), {"a": (2,), "b": (2,)}, {"x": (3,)}, any_shape=True)
+    turned = tuple(Row(row.ours, row.original, row.operation, row.target_rows, row.source_rows) for row in rows)
+    with pytest.raises(ValueError, match=r"^more than one weight has the values of x$"):
+        plan_to_original(KeyMap(turned), {"a": (3,), "b": (3,)})
+
+
+def test_a_value_may_have_two_places() -> None:
+    """A model may hold twice what the original holds once; it is left out only where it has no place at all."""
+    key_map = KeyMap((Row("a", "encoder.x"), Row("a", "head.x"), Row("b", "head.y")), optional=("head.",))
+    plan = plan_from_original(key_map, {"a": (2,), "b": (3,)}, {"encoder.x": (2,), "head.x": (2,), "head.y": (3,)})
+    assert [step.target for step in plan.steps] == ["encoder.x", "head.x", "head.y"]
+    plan = plan_from_original(key_map, {"a": (2,), "b": (3,)}, {"encoder.x": (2,)})
+    assert [step.target for step in plan.steps] == ["encoder.x"]
+    assert plan.left_out == ["b"]
+
+
+def test_pieces_of_a_part_that_the_model_lacks_are_left_out() -> None:
+    rows = (Row("a", "x", source_rows=(0, 2)), Row("a", "head.y", source_rows=(2, 3)))
+    plan = plan_from_original(KeyMap(rows, optional=("head.",)), {"a": (3,)}, {"x": (2,)})
+    assert plan.left_out == ["a[2:3]"]
+    assert Converted({"a": torch.arange(3)}.__getitem__, plan.steps)["x"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"bias": (9,)}, "the original program has no such weights: bias[7:9]"),
+        ({"bias": (6,)}, "the model has fewer rows than its configuration asks for: bias[3:7]"),
+        ({"bias": ()}, "asks for: bias[3:7], bias[2:3], bias[0:2]"),
+        ({"layers.1.bias": None}, "no weight has the values of stack[1:2]"),
+        ({"layers.2.bias": None, "layers.0.bias": None}, "no weight has the values of stack[0:1], stack[2:3]"),
+        ({"layers.3.bias": (2, 4)}, "the original program has no such weights: layers.3.bias"),
+    ],
+    ids=lambda value: "" if isinstance(value, dict) else value[:50],
+)
+def test_pieces_that_cannot_be_written(change: dict[str, Shape | None], words: str) -> None:
+    sources = {name: shape for name, shape in {**shapes(OURS), **change}.items() if shape is not None}
+    with pytest.raises(ValueError, match=re.escape(words) + "$"):
+        plan_to_original(PIECED, sources)
+
+
 # --- the way back -----------------------------------------------------------------------------------------------------
 
 
 def test_weights_without_an_original_name_are_all_listed() -> None:
-    names = [*EVERYTHING, "bert.adapter.weight", "crf"]
+    names = {**EVERYTHING, "bert.adapter.weight": (3, 3), "crf": (5,)}
     with pytest.raises(ValueError, match=r"the original program has no such weights: bert\.adapter\.weight, crf$"):
         plan_to_original(KEY_MAP, names)

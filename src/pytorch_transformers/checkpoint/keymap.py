@@ -4,19 +4,26 @@ A family says in rows how its original named each weight and how it stored it. T
 with a whole model by those rows, in either direction, on names and shapes alone; nothing is read before everything
 fits. A name matches as a whole or not at all: an entry the rows don't know is an error, never a guess
 (in published converters an unknown scope was skipped, and `ema/bert/pooler/dense/bias` wrote over the real one).
+
+Where one side keeps in one array what the other keeps in several, each row is about a piece: a range along the first
+axis of either. All pieces of an array are needed, each once.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
+import torch
 from torch import Tensor
 
 from .storage import TENSORFLOW, Storage
 
 Shape = tuple[int, ...]
+#: A piece of an array: first row, and the one after the last, along the first axis.
+Rows = tuple[int, int]
 Operation = Literal["as_is", "transpose", "drop_first", "add_first"]
 
 #: What is done to the values, on the way to our side or back.
@@ -51,11 +58,15 @@ class Row:
         original: Name in the checkpoint of the original program.
         ours: Name in the state dict of a model with a head.
         operation: What turns the original's values into ours.
+        source_rows: Which part of the original's array they are; None for the whole.
+        target_rows: Which part of our array they become; None for the whole.
     """
 
     original: str
     ours: str
     operation: Operation = "as_is"
+    source_rows: Rows | None = None
+    target_rows: Rows | None = None
 
     def target(self, name: str) -> str | None:
         """Our name for one of the original's, or None if the row is about another."""
@@ -86,6 +97,8 @@ class KeyMap:
         fresh: Those of them that a checkpoint may lack, each as a whole: a new head.
         labels: Original names whose first axis is the number of labels.
         storage: How the original program keeps its weights.
+        inferred_config: Reads what names and shapes say of the configuration, for an original that keeps none beside
+            its checkpoints; a ValueError where they don't say it.
     """
 
     rows: tuple[Row, ...]
@@ -95,14 +108,23 @@ class KeyMap:
     fresh: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     storage: Storage = TENSORFLOW
+    inferred_config: Callable[[Mapping[str, Shape]], dict[str, Any]] | None = None
 
     def to_ours(self, name: str) -> tuple[Row, str] | None:
-        """The row that knows one of the original's names, and our name for it; None if no row does."""
-        return next(((row, ours) for row in self.rows if (ours := row.target(name)) is not None), None)
+        """The first row that knows one of the original's names, and our name for it; None if no row does."""
+        return next(self.all_to_ours(name), None)
 
     def to_original(self, name: str) -> tuple[Row, str] | None:
-        """The row that knows one of our names, and the original's name for it; None if no row does."""
-        return next(((row, theirs) for row in self.rows if (theirs := row.source(name)) is not None), None)
+        """The first row that knows one of our names, and the original's name for it; None if no row does."""
+        return next(self.all_to_original(name), None)
+
+    def all_to_ours(self, name: str) -> Iterator[tuple[Row, str]]:
+        """Every row that knows one of the original's names, and our name in it: one for each piece."""
+        return ((row, ours) for row in self.rows if (ours := row.target(name)) is not None)
+
+    def all_to_original(self, name: str) -> Iterator[tuple[Row, str]]:
+        """Every row that knows one of our names, and the original's name in it: one for each piece."""
+        return ((row, theirs) for row in self.rows if (theirs := row.source(name)) is not None)
 
     def head(self, names: Iterable[str]) -> str:
         """The kind of model that a checkpoint with these original names is of."""
@@ -112,15 +134,31 @@ class KeyMap:
 
 @dataclass(frozen=True)
 class Step:
-    """One tensor from one name to another."""
+    """One tensor, or a piece of one, from one name to another.
+
+    Attributes:
+        source: The name it has.
+        target: The name it gets.
+        operation: What is done to the values.
+        source_rows: Which part of the source it is; None for the whole.
+        target_rows: Which part of the target it becomes; None for the whole.
+    """
 
     source: str
     target: str
     operation: Operation
+    source_rows: Rows | None = None
+    target_rows: Rows | None = None
 
     def apply(self, tensor: Tensor) -> Tensor:
-        """The values for `target`; the same tensor where nothing is to be done."""
-        return _OPERATIONS[self.operation](tensor)
+        """The values for `target`, of the whole source; the same tensor where nothing is to be done."""
+        return _OPERATIONS[self.operation](tensor if self.source_rows is None else tensor[slice(*self.source_rows)])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields, ready for JSON; rows only where it is about a piece."""
+        rows = {"source_rows": self.source_rows, "target_rows": self.target_rows}
+        given = {side: list(piece) for side, piece in rows.items() if piece is not None}
+        return {"source": self.source, "target": self.target, "operation": self.operation, **given}
 
 
 @dataclass
@@ -130,7 +168,7 @@ class Plan:
     Attributes:
         steps: What is copied.
         ignored: Original names that belong to training, or that the caller asked to ignore.
-        left_out: Original names of weights that this kind of model doesn't have.
+        left_out: Original names of weights that this kind of model doesn't have; `name[first:end]` for a piece.
         fresh: Our names that the checkpoint has no values for.
     """
 
@@ -193,34 +231,47 @@ def plan_from_original(
         any_shape: Whether shapes may differ; the caller then looks after them.
 
     Raises:
-        ValueError: The message lists every variable that no row knows, every parameter that gets no value, every
-            pair of shapes that differ; or a pattern is no regular expression.
+        ValueError: The message lists every variable that no row knows, every parameter that gets no value or more than
+            one, every pair of shapes that differ, and pieces as `name[first:end]`; or a pattern is no regular
+            expression.
     """
     selected = select(key_map, sources, scope=scope, ignore=ignore)
     plan = Plan(ignored=selected.ignored)
     unknown = list(selected.outside)
     homeless: list[str] = []
-    filled: set[str] = set()
     faults: list[str] = []
     for inner, name in selected.weights.items():
-        found = key_map.to_ours(inner)
-        if found is None:
+        pieces: list[Rows | None] = []
+        for row, ours in key_map.all_to_ours(inner):
+            pieces.append(row.source_rows)
+            if ours in targets:
+                plan.steps.append(Step(name, ours, row.operation, row.source_rows, row.target_rows))
+            else:
+                lacking = _lacks_part(targets, ours, key_map.optional)
+                (plan.left_out if lacking else homeless).append(_part(name, row.source_rows))
+        if not pieces:
             unknown.append(name)
-        elif found[1] not in targets:
-            (plan.left_out if _lacks_part(targets, found[1], key_map.optional) else homeless).append(name)
         else:
-            filled.add(found[1])
-            plan.steps.append(Step(name, found[1], found[0].operation))
+            homeless += _gaps(name, pieces, sources[name])
+    used = {_part(step.source, step.source_rows) for step in plan.steps}  # a value may have a second place
+    plan.left_out = [part for part in plan.left_out if part not in used]
     if unknown:
         faults.append(_unknown(unknown, sources, key_map, scope_prefix(scope)))
     if homeless:
         faults.append(f"the model, as it is configured, has no place for {', '.join(homeless)}")
+    filled = _pieces(plan.steps)
     unfilled = [name for name in targets if name not in filled]
     plan.fresh = [name for name in unfilled if _may_be_fresh(name, key_map, filled)]
-    if empty := [name for name in unfilled if name not in set(plan.fresh)]:
+    empty = [name for name in unfilled if name not in set(plan.fresh)]
+    for name, pieces in filled.items():
+        asked = [row.target_rows for row, _ in key_map.all_to_original(name)]
+        empty += _gaps(name, pieces, _extent(asked) if any_shape else targets[name])
+    if empty:
         faults.append(f"no variable has the values of {', '.join(empty)}")
     elif not plan.steps:
         faults.append("not one variable fits the model")
+    if twice := _twice(filled):
+        faults.append(f"more than one variable has the values of {', '.join(twice)}")
     if not any_shape:
         faults += _misshapen(plan.steps, sources, targets)
     if faults:
@@ -228,26 +279,49 @@ def plan_from_original(
     return plan
 
 
-def plan_to_original(key_map: KeyMap, sources: Iterable[str]) -> list[Step]:
+def plan_to_original(key_map: KeyMap, sources: Mapping[str, Shape]) -> list[Step]:
     """Give our weights the names of the original.
 
     Args:
         key_map: The table of the family.
-        sources: Our full names; without those that share the values of another.
+        sources: Our full names and shapes; without those that share the values of another.
 
     Raises:
-        ValueError: The original has no name for some; the message lists them all.
+        ValueError: The original has no name for some, or one of its arrays would get only some of its pieces, or one
+            twice; the message lists them all.
     """
-    steps, unknown = [], []
-    for name in sources:
-        found = key_map.to_original(name)
-        if found is None:
-            unknown.append(name)
-        else:
-            steps.append(Step(name, found[1], _INVERSE[found[0].operation]))
-    if unknown:
-        raise ValueError(f"the original program has no such weights: {', '.join(unknown)}")
+    steps: list[Step] = []
+    unknown: list[str] = []
+    for name, shape in sources.items():
+        pieces: list[Rows | None] = []
+        for row, theirs in key_map.all_to_original(name):
+            pieces.append(row.target_rows)
+            steps.append(Step(name, theirs, _INVERSE[row.operation], row.target_rows, row.source_rows))
+        unknown += _gaps(name, pieces, shape) if pieces else [name]
+    faults = [f"the original program has no such weights: {', '.join(unknown)}"] if unknown else []
+    filled = _pieces(steps)
+    empty: list[str] = []
+    for name, found in filled.items():
+        empty += _gaps(name, found, _extent([row.source_rows for row, _ in key_map.all_to_ours(name)]))
+    if empty:
+        faults.append(f"no weight has the values of {', '.join(empty)}")
+    if twice := _twice(filled):
+        faults.append(f"more than one weight has the values of {', '.join(twice)}")
+    short = [
+        _part(step.source, step.source_rows)
+        for step in steps
+        if step.source_rows is not None and sources[step.source][:1] < step.source_rows[1:]
+    ]
+    if short:
+        faults.append(f"the model has fewer rows than its configuration asks for: {', '.join(short)}")
+    if faults:
+        raise ValueError("; ".join(faults))
     return steps
+
+
+def found_scopes(key_map: KeyMap, names: Iterable[str]) -> list[str]:
+    """Scopes without which some of these original names would be known."""
+    return sorted({scope for name in names for scope in _scopes(name, key_map)})
 
 
 def scope_prefix(scope: str) -> str:
@@ -256,20 +330,22 @@ def scope_prefix(scope: str) -> str:
 
 
 class Converted(Mapping[str, Tensor]):
-    """Tensors under the names that a plan gives them, each made when it is asked for.
+    """Tensors under the names that a plan gives them, each made when it is asked for, of all its pieces.
 
     Args:
-        read: Gives the tensor of a source name.
+        read: Gives the whole tensor of a source name.
         steps: The plan.
     """
 
     def __init__(self, read: Callable[[str], Tensor], steps: Iterable[Step]) -> None:
         self._read = read
-        self._steps = {step.target: step for step in steps}
+        self._steps: dict[str, list[Step]] = {}
+        for step in sorted(steps, key=lambda step: step.target_rows or (0, 0)):
+            self._steps.setdefault(step.target, []).append(step)
 
     def __getitem__(self, name: str) -> Tensor:
-        step = self._steps[name]
-        return step.apply(self._read(step.source))
+        pieces = [step.apply(self._read(step.source)) for step in self._steps[name]]
+        return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._steps)
@@ -305,6 +381,52 @@ def _lacks_part(names: Iterable[str], name: str, parts: Iterable[str]) -> bool:
     return any(name.startswith(part) and not any(other.startswith(part) for other in names) for part in parts)
 
 
+def _part(name: str, rows: Rows | None) -> str:
+    """A name, with the rows of a piece."""
+    return name if rows is None else f"{name}[{rows[0]}:{rows[1]}]"
+
+
+def _pieces(steps: Iterable[Step]) -> dict[str, list[Rows | None]]:
+    """Which rows of each target the steps fill."""
+    pieces: dict[str, list[Rows | None]] = {}
+    for step in steps:
+        pieces.setdefault(step.target, []).append(step.target_rows)
+    return pieces
+
+
+def _extent(pieces: Iterable[Rows | None]) -> Shape:
+    """The shape that all pieces together have, as far as they say."""
+    return (max((rows[1] for rows in pieces if rows is not None), default=0),)
+
+
+def _gaps(name: str, pieces: Sequence[Rows | None], shape: Shape) -> list[str]:
+    """The rows of an array that are in none of the pieces."""
+    if None in pieces:
+        return []
+    gaps, end = [], 0
+    size = shape[0] if shape else 0
+    for start, stop in [*sorted(filter(None, pieces)), (size, size)]:
+        if start > end:
+            gaps.append(_part(name, (end, start)))
+        end = max(end, stop)
+    return gaps
+
+
+def _twice(filled: Mapping[str, Sequence[Rows | None]]) -> list[str]:
+    """The targets that get some of their values more than once."""
+    return [
+        name
+        for name, pieces in filled.items()
+        if len(pieces) > 1
+        and (None in pieces or any(a[1] > b[0] for a, b in itertools.pairwise(sorted(filter(None, pieces)))))
+    ]
+
+
+def _piece(shape: Shape, rows: Rows | None) -> Shape:
+    """The shape of a piece; it has fewer rows where the array has."""
+    return shape if rows is None or not shape else (len(range(shape[0])[slice(*rows)]), *shape[1:])
+
+
 def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
@@ -315,7 +437,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def _unknown(names: Sequence[str], sources: Mapping[str, Shape], key_map: KeyMap, prefix: str) -> str:
     """All names that no row knows, with what may help."""
     listed = ", ".join(f"{name} {list(sources[name])}" for name in names)
-    scopes = sorted({scope for name in names for scope in _scopes(name.removeprefix(prefix), key_map)})
+    scopes = found_scopes(key_map, (name.removeprefix(prefix) for name in names))
     remedy = "if they are not part of the model, ignore them: ignore=['PATTERN'], --ignore PATTERN"
     if len(scopes) == 1:
         remedy += f"; they are known without {scopes[0]!r} before them: scope={scopes[0]!r}, --scope {scopes[0]}"
@@ -332,9 +454,11 @@ def _scopes(name: str, key_map: KeyMap) -> Iterator[str]:
 
 
 def _misshapen(steps: Iterable[Step], sources: Mapping[str, Shape], targets: Mapping[str, Shape]) -> list[str]:
-    wrong = [
-        f"{step.source} {list(sources[step.source])} for {step.target} {list(targets[step.target])}"
-        for step in steps
-        if _SHAPES[step.operation](sources[step.source]) != targets[step.target]
-    ]
+    wrong = []
+    for step in steps:
+        source = _piece(sources[step.source], step.source_rows)
+        target = _piece(targets[step.target], step.target_rows)
+        if _SHAPES[step.operation](source) != target:
+            theirs, ours = _part(step.source, step.source_rows), _part(step.target, step.target_rows)
+            wrong.append(f"{theirs} {list(source)} for {ours} {list(target)}")
     return [f"shapes differ from what the configuration asks for: {', '.join(wrong)}"] if wrong else []

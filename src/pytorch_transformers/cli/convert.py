@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ..models import bert, gpt2, openai_gpt
+from ..models import bert, gpt2, openai_gpt, transfo_xl
 from ..models.family import FAMILIES, Family
 from .common import Switch, Verb, add_place, place
 
@@ -19,7 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help="prefix or folder of a TensorFlow checkpoint, or folder of OpenAI GPT's NumPy files; or a PyTorch model",
+        help="prefix or folder of a TensorFlow checkpoint, or folder of OpenAI GPT's NumPy files; or a PyTorch model; "
+        "or the corpus of Transformer-XL's program, cache.pkl",
     )
     parser.add_argument(
         "out",
@@ -31,7 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--family", required=True, choices=[family.name for family in FAMILIES], help="family of the model"
     )
     parser.add_argument(
-        "--config", metavar="FILE", help="its configuration (default: the usual name beside the checkpoint)"
+        "--config",
+        metavar="FILE",
+        help="its configuration (default: the usual name beside the checkpoint; for Transformer-XL, whose program has "
+        "none, the sizes that the checkpoint tells)",
     )
     heads = "; ".join(f"{family.name}: {', '.join(family.heads)}" for family in FAMILIES)
     parser.add_argument(
@@ -64,6 +68,9 @@ def run(options: argparse.Namespace) -> int:
     from ..models.conversion import convert
 
     family = next(family for family in FAMILIES if family.name == options.family)
+    if _is_corpus(family, options.source):
+        _convert_corpus(family, options)
+        return 0
     done = convert(
         family,
         options.source,
@@ -85,7 +92,7 @@ def _report(done: "Conversion") -> str:
     plan = done.plan
     lines = [
         f"{done.model_class} from {done.source}",
-        f"used      {len(plan.steps)} tensors, {done.parameters:,} values",
+        f"used      {len({step.target for step in plan.steps})} tensors, {done.parameters:,} values",
         f"ignored   {len(plan.ignored)} variables that are not part of the model",
     ]
     if plan.left_out:
@@ -96,6 +103,32 @@ def _report(done: "Conversion") -> str:
         lines.append(f"fresh     {len(plan.fresh)}, to be trained: {', '.join(plan.fresh)}")
     lines += [f"written   {path}" for path in done.written]
     return "\n".join(lines) + "\n"
+
+
+def _is_corpus(family: Family, source: str) -> bool:
+    """Whether the source is a corpus in ids, where the original program of the family has one."""
+    found = getattr(family.conversion, "is_corpus", None)
+    return found is not None and bool(found(source))
+
+
+def _convert_corpus(family: Family, options: argparse.Namespace) -> None:
+    """Convert a corpus, and report the files.
+
+    Raises:
+        ValueError: An option is about checkpoints.
+    """
+    defaults: dict[str, Any] = {"config": None, "head": None, "scope": "", "ignore": [], "set": []}
+    if given := [f"--{name}" for name, default in defaults.items() if getattr(options, name, default) != default]:
+        raise ValueError(
+            f"{options.source} is no checkpoint, and is taken for a corpus; {', '.join(given)} is about checkpoints"
+        )
+    written = [str(path) for path in family.conversion.convert_corpus(options.source, options.out)]
+    report = {"source": options.source, "written": written}
+    if getattr(options, "json", False):
+        sys.stdout.write(json.dumps(report, indent=2) + "\n")
+    else:
+        lines = [f"corpus from {options.source}", *(f"written   {path}" for path in written)]
+        sys.stdout.write("\n".join(lines) + "\n")
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -118,7 +151,9 @@ VERB = Verb(
 )
 
 
-def _classic(name: str, family: Family, arguments: tuple[tuple[str, str], ...], example: str) -> Verb:
+def _classic(
+    name: str, family: Family, arguments: tuple[tuple[str, str], ...], example: str, *, head: str | None = None
+) -> Verb:
     """The published command for one family.
 
     Args:
@@ -126,6 +161,7 @@ def _classic(name: str, family: Family, arguments: tuple[tuple[str, str], ...], 
         family: The family.
         arguments: Metavar and help of SOURCE, CONFIG and OUT, in the order of the command; `[CONFIG]` may be left out.
         example: For the help.
+        head: Kind of model, for the commands whose OUT is a folder; the others go by the names in the checkpoint.
     """
 
     def add(parser: argparse.ArgumentParser) -> None:
@@ -136,8 +172,11 @@ def _classic(name: str, family: Family, arguments: tuple[tuple[str, str], ...], 
     def run_it(options: argparse.Namespace) -> int:
         from ..models.conversion import convert, convert_classic
 
-        if family.published_sizes:
-            done = convert_classic(family, options.source, options.config or "", options.out)
+        if _is_corpus(family, options.source):
+            _convert_corpus(family, options)
+            return 0
+        if head is not None:
+            done = convert_classic(family, options.source, options.config or "", options.out, head=head)
         else:
             one_file = not Path(options.out).is_dir()
             done = convert(family, options.source, options.out, config=options.config, one_file=one_file, progress=True)
@@ -176,11 +215,24 @@ CLASSIC: Final = (
         openai_gpt.FAMILY,
         (("SOURCE", "folder of params_0.npy … and params_shapes.json"), *_OF_FOLDER),
         "finetune-transformer-lm/model openai-gpt",
+        head="model",
     ),
     _classic(
         "convert_gpt2_checkpoint",
         gpt2.FAMILY,
         (("SOURCE", "prefix or folder of a TensorFlow checkpoint"), *_OF_FOLDER),
         "models/117M gpt2",
+        head="model",
+    ),
+    _classic(
+        "convert_transfo_xl_checkpoint",
+        transfo_xl.FAMILY,
+        (
+            ("SOURCE", "prefix or folder of a TensorFlow checkpoint, or a corpus, cache.pkl"),
+            ("OUT", "folder that gets pytorch_model.bin and config.json, or the vocabulary and the corpus"),
+            ("[CONFIG]", "its configuration (default: the file beside it, or the sizes that the checkpoint tells)"),
+        ),
+        "wt103/model.ckpt-0 transfo-xl",
+        head="language_model",
     ),
 )

@@ -23,6 +23,8 @@ One that can't be used is named and the others are continued; then the exit stat
 --top_k, --top_p or --num_samples each next word is the likeliest; with one of them it is drawn. --seed makes draws
 repeatable: they depend on it, the prompt and the number of the sample alone.
 
+Transformer-XL has a token that ends a line. A line end in a prompt is that token, and it ends no text; --stop does.
+
 Each text is written with its prompt in front; several are divided by a line that says which is which. --json writes an
 object a line instead, when a text is complete: {"prompt": ..., "sample": 0, "text": ..., "finish_reason": ...}."""
 
@@ -142,10 +144,30 @@ def load(name: str, dtype: str, where: str, **places: Any) -> "TextGenerator":
     family = family_of(name, **places)
     model_class = family.load("language_model")
     tokenizer = family.load("tokenizer").from_pretrained(name, **places)
+    model = language_model(model_class, name, dtype, where, **places)
+    # The words of Transformer-XL do not tell where a line ends; a token of its own does.
+    line_end = tokenizer.eos_token_id if family.name == "transfo_xl" else None
+    return TextGenerator(model, tokenizer, line_end_token_id=line_end)
+
+
+def language_model(model_class: Any, name: str, dtype: str, where: str, **places: Any) -> Any:
+    """The language model of that name, ready to predict.
+
+    Args:
+        model_class: The class of language models of its family.
+        name: What `from_pretrained` takes.
+        dtype: Of the weights.
+        where: The device.
+        **places: Arguments of `from_pretrained`.
+
+    Raises:
+        OSError: There is none, or a file of it can't be read.
+        ValueError: It was not trained.
+    """
     model, info = model_class.from_pretrained(name, output_loading_info=True, dtype=dtype, device=where, **places)
     if new := [key for key in info["missing_keys"] if not key.startswith(f"{model.base_model_prefix}.")]:
         raise ValueError(f"{name} has no trained language model: {', '.join(new)} would be random")
-    return TextGenerator(model.fuse_for_inference(), tokenizer)  # on a CPU; elsewhere it changes nothing
+    return model.fuse_for_inference()  # on a CPU; elsewhere it changes nothing
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:

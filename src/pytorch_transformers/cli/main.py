@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from .. import __version__
-from . import convert, download, features, fill_mask, generate, info, inspect, perplexity
+from . import convert, download, evaluate, features, fill_mask, generate, info, inspect, perplexity
 from .common import Verb, join_negative_lists
 
 VERBS: tuple[Verb, ...] = (
@@ -17,6 +17,7 @@ VERBS: tuple[Verb, ...] = (
     fill_mask.VERB,
     generate.VERB,
     perplexity.VERB,
+    evaluate.VERB,
     info.VERB,
     download.VERB,
     inspect.VERB,

@@ -50,7 +50,13 @@ def run(options: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from ..generation.perplexity import perplexity
+    from ..models.family import family_of
 
+    if family_of(options.model, **place(options)).name == "transfo_xl":
+        raise ValueError(
+            f"{options.model} is a Transformer-XL, which reads a text with a memory and not in windows: use "
+            "`pytorch_transformers evaluate`"
+        )
     generator = load(options.model, options.dtype, device(options.device), **place(options))
     ids = list(generator.tokenizer.encode(text, add_special_tokens=False))
     if options.start_token:

@@ -80,10 +80,13 @@ def perplexity(
         ValueError: The text has no second token, a number is out of range, or the model's loss is not a number.
     """
     limit = model.context_length()
-    if window is None and limit is None:
-        raise ValueError("window: this model reads texts of any length, so say how many tokens shall be read at a time")
+    if limit is None:
+        raise ValueError(
+            "this model reads texts of any length with a memory, not windows: use `pytorch_transformers evaluate`, or "
+            "models.transfo_xl.evaluation.evaluate"
+        )
     window = whole_number("window", limit if window is None else window, 2)
-    if limit is not None and window > limit:
+    if window > limit:
         raise ValueError(f"window: {window}, but this model has {limit} positions")
     stride = whole_number("stride", window // 2 if stride is None else stride, 1)
     if stride >= window:

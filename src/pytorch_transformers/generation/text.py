@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol, overload
 from torch import Tensor
 
 from .engine import Cancel, Generation
+from .lines import LinePieces, Lines
 from .options import GenerationOptions
 from .protocol import CausalModel
 from .results import FinishReason
@@ -69,13 +70,15 @@ class TextGenerator:
     Args:
         model: A language model, such as `GPT2LMHeadModel`.
         tokenizer: Its tokenizer. Where it has fewer tokens than the model has ids, the others are never chosen.
+        line_end_token_id: The id that ends a line, for models of words, such as Transformer-XL, whose tokenizer takes
+            a line end for a space: see `Lines`. By default the tokenizer's attribute of that name, if it has one.
 
     Raises:
         ValueError: The tokenizer has more tokens than the model has ids, so one of them is another's; or it does
             something to bytes that are no text that can't be done piece by piece.
     """
 
-    def __init__(self, model: CausalModel, tokenizer: Tokenizer) -> None:
+    def __init__(self, model: CausalModel, tokenizer: Tokenizer, *, line_end_token_id: int | None = None) -> None:
         if len(tokenizer) > model.vocabulary_size():
             raise ValueError(
                 f"the tokenizer has {len(tokenizer)} tokens, but the model {model.vocabulary_size()}: one belongs to "
@@ -86,8 +89,12 @@ class TextGenerator:
                 f"the tokenizer has errors={handler!r}, but a model may write bytes that are no text (yet): build it "
                 f"with errors= {' or '.join(map(repr, _HANDLERS))}"
             )
+        if line_end_token_id is None:
+            line_end_token_id = getattr(tokenizer, "line_end_token_id", None)
         self.model = model
         self.tokenizer = tokenizer
+        #: What texts go through.
+        self._texts: Tokenizer = tokenizer if line_end_token_id is None else Lines(tokenizer, line_end_token_id)
 
     @overload
     def generate(self, prompts: str | None = ..., *, cancel: Cancel = ..., **options: Any) -> GeneratedText: ...
@@ -104,9 +111,10 @@ class TextGenerator:
 
         Args:
             prompts: A text, or several, which may differ in length. None starts from nothing: from the token that
-                begins a text.
+                begins a text, or that ends the line before it.
             cancel: Asked before each step; a function, or an event that is set, ends all texts where they are.
-            **options: See `GenerationOptions`; `eos_token_id` is by default that of the tokenizer.
+            **options: See `GenerationOptions`; `eos_token_id` is by default that of the tokenizer, unless that ends a
+                line.
 
         Returns:
             One result for one text and one sample; otherwise a list, all samples of the first text first.
@@ -180,7 +188,7 @@ class TextGenerator:
             raise TypeError(
                 f"prompts: expected texts, found {type(wrong[0]).__name__}; ids are for model.generate and model.stream"
             )
-        options = {"eos_token_id": self.tokenizer.eos_token_id, **options}
+        options = {"eos_token_id": self._texts.eos_token_id, **options}
         if len(self.tokenizer) < self.model.vocabulary_size():
             options.setdefault("vocabulary_size", len(self.tokenizer))
         checked = GenerationOptions(**options)
@@ -188,16 +196,16 @@ class TextGenerator:
 
     def _ids(self, text: str | None) -> list[int]:
         if text is not None:
-            return list(self.tokenizer.encode(text, add_special_tokens=False))
-        if self.tokenizer.bos_token_id is None:
+            return list(self._texts.encode(text, add_special_tokens=False))
+        if self._texts.bos_token_id is None:
             raise ValueError("the tokenizer has no token that begins a text, so there must be a prompt")
-        return [self.tokenizer.bos_token_id]
+        return [self._texts.bos_token_id]
 
     def _text_of(self, generation: Generation, prompt: int) -> "_Text":
-        return _Text(
-            Pieces(self.tokenizer, generation.prompts[prompt][-_BEFORE:]),
-            StopStrings(generation.options.stop_strings),
-        )
+        before, stops = generation.prompts[prompt], StopStrings(generation.options.stop_strings)
+        if False:
+            return _Text(LinePieces(self._texts, before), stops)
+        return _Text(Pieces(self._texts, before[-_BEFORE:]), stops)
 
 
 class Pieces:
@@ -289,7 +297,7 @@ class StopStrings:
 class _Text:
     """The text of one row as it grows."""
 
-    def __init__(self, decoder: Pieces, stops: StopStrings) -> None:
+    def __init__(self, decoder: "Pieces | LinePieces", stops: StopStrings) -> None:
         self._decoder = decoder
         self._stops = stops
         self.pieces: list[str] = []

@@ -16,7 +16,7 @@ from ..checkpoint.load import LoadReport, load_state
 from ..checkpoint.read import WEIGHT_FILES, find_weights, read_weights
 from ..checkpoint.save import save_bin, save_safetensors, save_sharded
 from ..files import SAFE_WEIGHTS_NAME, WEIGHTS_NAME
-from ..hub import locate
+from ..hub import Location, locate
 from ..nn.fused import FusableLayer
 from ..nn.values import layers_and_heads, whole_number
 from .config import PretrainedConfig
@@ -28,7 +28,7 @@ from .construction import (
     share_parameters,
     shared_parameters,
 )
-from .original import find_original, fitting_config, load_tf_weights, original_state
+from .original import find_original, fitting_config, inferred_config, load_tf_weights, original_state
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
     constant_keys: ClassVar[tuple[str, ...]] = ()
     #: Parameter -> the parameter it shares its values with.
     tied_weights: ClassVar[Mapping[str, str]] = {}
-    #: Names of the original program's checkpoints and of ours, in rows.
+    #: Names of the original program's checkpoints and of ours, in rows; see `own_key_map`.
     key_map: ClassVar[KeyMap]
 
     def __init__(self, config: PretrainedConfig) -> None:
@@ -101,9 +101,13 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
             self._init_below(child)
         self._init_weights(module)
 
+    def own_tied_weights(self) -> Mapping[str, str]:
+        """`tied_weights` of this model; a family may make them depend on the configuration."""
+        return self.tied_weights
+
     def tie_weights(self) -> None:
-        """Make parameters that share their values one parameter (`tied_weights`)."""
-        share_parameters(self, self.tied_weights)
+        """Make parameters that share their values one parameter (`own_tied_weights`)."""
+        share_parameters(self, self.own_tied_weights())
 
     @property
     def base_model(self) -> "PreTrainedModel":
@@ -227,6 +231,10 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
 
     # Files
 
+    def own_key_map(self) -> KeyMap:
+        """`key_map` of this model; a family may make its rows depend on the configuration."""
+        return self.key_map
+
     @overload
     @classmethod
     def from_pretrained(
@@ -267,7 +275,8 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
                 weights file beside its configuration, the prefix of a TensorFlow checkpoint, or the path or address
                 of a .tar.gz archive.
             *model_args: Passed on to the constructor after the configuration.
-            config: A configuration, its values, or its name or path, in place of that beside the weights.
+            config: A configuration, its values, or its name or path, in place of that beside the weights. Without
+                either, an original checkpoint of a family whose program keeps none is asked for its sizes.
             cache_dir: Folder for downloads; the hub's own by default.
             state_dict: Weights to use in place of those in the files.
             from_tf: Whether to read a TensorFlow checkpoint where there are PyTorch weights as well. Without them, and
@@ -302,6 +311,8 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
         original = None if state_dict is not None else find_original(location, cls.key_map, asked=from_tf)
         constructor_options = cls._constructor_options(config_overrides)
         given = isinstance(config, PretrainedConfig)
+        if config is None and original is not None and not _has_config(location, cls.config_class):
+            config = inferred_config(cls.config_class, original, cls.key_map, select(cls.key_map, original))
         if not isinstance(config, PretrainedConfig):
             config = cls.config_class.from_pretrained(
                 name_or_path if config is None else config,
@@ -436,7 +447,7 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
         self.config.to_json_string()  # what can't be written is found before anything is
         state = self.state_dict()
         shared = shared_parameters(self, self.base_model_prefix)
-        if untied := [f"{name} and {source}" for name, source in self.tied_weights.items() if name not in shared]:
+        if untied := [f"{name} and {source}" for name, source in self.own_tied_weights().items() if name not in shared]:
             logger.warning("%s: not one weight any more, but loading makes them one again", "; ".join(untied))
         if not safe_serialization:
             weights = [folder / WEIGHTS_NAME]
@@ -450,6 +461,12 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
             else:
                 weights = save_sharded(state, folder, max_shard_size)
         return [self.config.save_pretrained(folder), *weights]
+
+
+def _has_config(location: Location, kind: type[PretrainedConfig]) -> bool:
+    """Whether a configuration was named, or lies in the place."""
+    named = location.chosen is not None and location.chosen.suffix == ".json"
+    return named or location.first(kind.filenames) is not None
 
 
 def _remove_preferred(folder: Path) -> None:

@@ -9,7 +9,7 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +22,14 @@ from ..hub import Location
 from .base import PreTrainedModel
 from .config import PretrainedConfig
 from .construction import shared_parameters
-from .original import find_original, fitting_config, original_state, refuse_unlike_original, save_original
+from .original import (
+    find_original,
+    fitting_config,
+    inferred_config,
+    original_state,
+    refuse_unlike_original,
+    save_original,
+)
 from .record import Family
 
 _TENSORFLOW: Final = re.compile(r".*\.ckpt(-\d+)?")  # with the number of the step, as TensorFlow names its own
@@ -57,7 +64,7 @@ class Conversion:
             "written": [str(path) for path in self.written],
             "model_class": self.model_class,
             "parameters": self.parameters,
-            "used": [asdict(step) for step in self.plan.steps],
+            "used": [step.as_dict() for step in self.plan.steps],
             "ignored": self.plan.ignored,
             "left_out": self.plan.left_out,
             "fresh": self.plan.fresh,
@@ -86,7 +93,8 @@ def convert(
             weights by name or path.
         out: A folder, or a single file of `torch.save` (`….bin`), for PyTorch; a name in `.ckpt` for TensorFlow; a
             folder for NumPy files.
-        config: Configuration file, where it isn't beside the checkpoint under its usual name.
+        config: Configuration file, where it isn't beside the checkpoint under its usual name. Without one, sizes are
+            those that the checkpoint tells, or the published ones, where the family has it so.
         head: Kind of model, one of `family.heads`; by default what the names in the checkpoint say.
         scope: Leading part of all original names to strip, as "model" for `model/bert/…`.
         ignore: Patterns of original names that aren't part of the model.
@@ -174,7 +182,10 @@ def _from_original(options: _Options) -> Conversion:
     selected = select(key_map, original, scope=options.scope, ignore=options.ignore)
     kind = options.head or key_map.head(selected.weights)
     model_class: type[PreTrainedModel] = family.load(kind)
-    config = model_class.overridden(options.read_config(), options.overrides)
+    told = None
+    if options.config_path() is None:
+        told = inferred_config(family.config_class, original, key_map, selected)
+    config = model_class.overridden(told or options.read_config(), options.overrides)
     said = bool({"num_labels", "id2label", "label2id"} & options.overrides.keys())
     model = model_class.without_values(fitting_config(config, original, key_map, selected, labels=not said))
     try:
@@ -182,7 +193,7 @@ def _from_original(options: _Options) -> Conversion:
             model, original, scope=options.scope, ignore=options.ignore, progress=options.progress
         )
     except ValueError as error:
-        if options.config_path() is not None:
+        if told is not None or options.config_path() is not None:
             raise
         raise ValueError(
             f"{original.prefix}: no configuration is beside it, so the sizes of the published {config.model_type} were "
@@ -287,19 +298,23 @@ def convert_classic(
     source: str | PathLike[str],
     config_file: str | PathLike[str],
     folder: str | PathLike[str],
+    *,
+    head: str = "model",
 ) -> Conversion:
-    """Convert as the published functions for the GPT families do: `pytorch_model.bin` and `config.json` in a folder.
+    """Convert as the published functions for the decoders do: `pytorch_model.bin` and `config.json` in a folder.
 
     Args:
         family: The family.
         source: The original checkpoint.
-        config_file: Its configuration; "" for that beside it, or for the published sizes where there is none.
+        config_file: Its configuration; "" for that beside it, or where there is none, for the sizes that the checkpoint
+            tells, or the published ones.
         folder: Where the two files go.
+        head: Kind of model.
 
     Raises:
         OSError: As `convert`.
         ValueError: As `convert`.
     """
     out = Path(folder)
-    done = convert(family, source, out / WEIGHTS_NAME, config=config_file or None, head="model", one_file=True)
+    done = convert(family, source, out / WEIGHTS_NAME, config=config_file or None, head=head, one_file=True)
     return replace(done, written=(*done.written, done.config.save_pretrained(out)))

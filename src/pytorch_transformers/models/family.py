@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from ..hub import Location, locate
 from ..tokenizers.loading import LIBRARY_FILE, TOKENIZER_CONFIG_FILE
-from . import bert, gpt2, openai_gpt
+from . import bert, gpt2, openai_gpt, transfo_xl
 from .config import PretrainedConfig
 from .record import Family
 
 __all__ = ["FAMILIES", "Family", "family_of", "family_of_config"]
 
-FAMILIES: Final[tuple[Family, ...]] = (bert.FAMILY, openai_gpt.FAMILY, gpt2.FAMILY)
+FAMILIES: Final[tuple[Family, ...]] = (bert.FAMILY, openai_gpt.FAMILY, gpt2.FAMILY, transfo_xl.FAMILY)
 _CONFIG_FILES: Final = tuple(dict.fromkeys(name for family in FAMILIES for name in family.config_class.filenames))
 
 

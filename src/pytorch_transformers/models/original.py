@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import torch
 from torch import Tensor
 
-from ..checkpoint.keymap import Converted, KeyMap, Plan, Selection, Step, plan_from_original, plan_to_original
+from ..checkpoint.keymap import (
+    Converted,
+    KeyMap,
+    Plan,
+    Selection,
+    Step,
+    found_scopes,
+    plan_from_original,
+    plan_to_original,
+)
 from ..checkpoint.read import chosen_weights
 from ..checkpoint.storage import Source
 from ..hub import Location, locate
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
     from .base import PreTrainedModel
 
 Model = TypeVar("Model", bound="PreTrainedModel")
+Config = TypeVar("Config", bound=PretrainedConfig)
 
 
 def find_original(location: Location, key_map: KeyMap, *, asked: bool) -> Source | None:
@@ -46,6 +56,30 @@ def find_original(location: Location, key_map: KeyMap, *, asked: bool) -> Source
     if source is None and asked:
         raise OSError(f"No {storage.kind} in {location.description}: looked for {storage.looked_for}.")
     return source
+
+
+def inferred_config(kind: type[Config], source: Source, key_map: KeyMap, selected: Selection) -> Config | None:
+    """The configuration that the names and shapes of a checkpoint tell; None where the family doesn't read them.
+
+    Args:
+        kind: The class of the configuration; what isn't told has its defaults.
+        source: The checkpoint.
+        key_map: The table of the family.
+        selected: Its names.
+
+    Raises:
+        ValueError: They don't tell it, or tell what can't be.
+    """
+    if key_map.inferred_config is None:
+        return None
+    shapes = source.shapes()
+    try:
+        values = key_map.inferred_config({inner: shapes[name] for inner, name in selected.weights.items()})
+        return kind.from_dict(values)
+    except ValueError as error:
+        scopes = found_scopes(key_map, selected.weights)
+        hint = f" (names are known without {scopes[0]!r} before them: --scope {scopes[0]})" if len(scopes) == 1 else ""
+        raise ValueError(f"{source.prefix}: no configuration, and the shapes tell none: {error}{hint}") from error
 
 
 def fitting_config(
@@ -106,21 +140,28 @@ def original_state(
     targets = {full: tuple(tensor.shape) for full, (_, tensor) in own.items()}
     try:
         plan = plan_from_original(
-            model.key_map, source.shapes(), targets, scope=scope, ignore=ignore, any_shape=any_shape
+            model.own_key_map(), source.shapes(), targets, scope=scope, ignore=ignore, any_shape=any_shape
         )
     except ValueError as error:
         raise ValueError(f"{source.prefix} into {type(model).__name__}: {error}") from error
     from tqdm import tqdm
 
-    def values(step: Step) -> Tensor:
-        return step.apply(source.read(step.source))
+    strange: set[str] = set()
 
+    def floating(name: str) -> Tensor:
+        tensor = source.read(name)
+        if not tensor.is_floating_point():
+            strange.add(name)
+        return tensor
+
+    tensors = Converted(floating, plan.steps)
     # Checksums and transposes leave the interpreter alone, so threads share the work.
     with ThreadPoolExecutor(torch.get_num_threads()) as pool:
-        read = tqdm(pool.map(values, plan.steps), "reading", len(plan.steps), disable=None if progress else True)
-        state = {own[step.target][0]: tensor for step, tensor in zip(plan.steps, read, strict=True)}
-    if strange := [step.source for step in plan.steps if not state[own[step.target][0]].is_floating_point()]:
-        raise ValueError(f"{source.prefix}: {', '.join(strange)} should hold floating-point numbers, and hold others")
+        read = tqdm(pool.map(tensors.__getitem__, tensors), "reading", len(tensors), disable=None if progress else True)
+        state = {own[name][0]: tensor for name, tensor in zip(tensors, read, strict=True)}
+    if strange:
+        listed = ", ".join(sorted(strange))
+        raise ValueError(f"{source.prefix}: {listed} should hold floating-point numbers, and hold others")
     return state, plan
 
 
@@ -211,7 +252,7 @@ def save_original(model: "PreTrainedModel", prefix: str | PathLike[str]) -> tupl
     """
     refuse_unlike_original(model)
     own = _full_names(model)
-    steps = plan_to_original(model.key_map, own)
+    steps = plan_to_original(model.own_key_map(), {full: tuple(tensor.shape) for full, (_, tensor) in own.items()})
     if wide := [name for name, tensor in own.values() if tensor.dtype == torch.float64]:
         raise ValueError(
             f"the original program computes in float32, and {', '.join(wide)} would lose digits; use .float()"

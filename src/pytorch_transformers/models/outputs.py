@@ -211,3 +211,27 @@ class DoubleHeadsModelOutput(ModelOutput):
     past: Any
     hidden_states: States | None
     attentions: States | None
+
+
+class TransfoXLModelOutput(ModelOutput):
+    """Output of the Transformer-XL decoder: [B, T, H]; what to remember, [M, B, H] for each layer, or a cache."""
+
+    last_hidden_state: Tensor | None
+    mems: Any
+    hidden_states: States | None
+    attentions: States | None
+
+
+class TransfoXLLMHeadModelOutput(ModelOutput):
+    """Output of the Transformer-XL language model: loss of each token [B, T], or log-probabilities [B, T, V]."""
+
+    loss: Tensor | None
+    prediction_scores: Tensor | None
+    mems: Any
+    hidden_states: States | None
+    attentions: States | None
+
+    @property
+    def logits(self) -> Tensor | None:
+        """The name of `prediction_scores` in other families."""
+        return self.prediction_scores

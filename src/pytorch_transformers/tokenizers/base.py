@@ -47,7 +47,7 @@ CLEAN_UP: Final = (
 
 
 #: The tokenizers of the families. One does not load what another saved: its files may have the same names.
-FAMILY_CLASSES: Final = frozenset({"BertTokenizer", "GPT2Tokenizer", "OpenAIGPTTokenizer"})
+FAMILY_CLASSES: Final = frozenset({"BertTokenizer", "GPT2Tokenizer", "OpenAIGPTTokenizer", "TransfoXLTokenizer"})
 
 
 class PreTrainedTokenizer(TextEncoder):

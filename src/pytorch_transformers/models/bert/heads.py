@@ -153,7 +153,7 @@ class BertForPreTraining(_WithVocabulary):
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
-        self.bert = BertModel(config)
+        self.bert = self._make_encoder(config)
         self.cls = BertPreTrainingHeads(config)
 
     def forward(
@@ -213,7 +213,7 @@ class BertForMaskedLM(_WithVocabulary):
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
-        self.bert = BertModel(config, add_pooling_layer=False)
+        self.bert = self._make_encoder(config, pooling=False)
         self.cls = BertOnlyMLMHead(config)
 
     def forward(
@@ -266,7 +266,7 @@ class BertForNextSentencePrediction(BertPreTrainedModel):
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
-        self.bert = BertModel(config)
+        self.bert = self._make_encoder(config)
         self.cls = BertOnlyNSPHead(config)
 
     def forward(
@@ -311,7 +311,7 @@ class BertForSequenceClassification(BertPreTrainedModel):
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
-        self.bert = BertModel(config)
+        self.bert = self._make_encoder(config)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
 
@@ -357,7 +357,7 @@ class BertForMultipleChoice(BertPreTrainedModel):
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
-        self.bert = BertModel(config)
+        self.bert = self._make_encoder(config)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
         self.classifier = nn.Linear(config.hidden_size, 1)
 
@@ -430,7 +430,7 @@ class BertForTokenClassification(BertPreTrainedModel):
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
-        self.bert = BertModel(config, add_pooling_layer=False)
+        self.bert = self._make_encoder(config, pooling=False)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
 
@@ -480,7 +480,7 @@ class BertForQuestionAnswering(BertPreTrainedModel):
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
-        self.bert = BertModel(config, add_pooling_layer=False)
+        self.bert = self._make_encoder(config, pooling=False)
         self.qa_outputs = nn.Linear(config.hidden_size, 2)
 
     def forward(

@@ -347,6 +347,10 @@ class BertPreTrainedModel(PreTrainedModel):
         if isinstance(module, nn.Linear | nn.LayerNorm) and module.bias is not None:
             module.bias.zero_()
 
+    def _make_encoder(self, config: BertConfig, *, pooling: bool = True) -> "BertModel":
+        """Build the encoder of a model with a head, with or without its pooler."""
+        return BertModel(config, add_pooling_layer=pooling)
+
 
 class BertModel(BertPreTrainedModel):
     """The encoder with its pooler: ids to hidden states.

@@ -14,7 +14,7 @@ from ...nn.fused import VocabularyHead
 from ..causal import ContinuesText, MultipleChoiceHead, decode_last, double_heads_output, language_model_output
 from ..decoder import DecoderInputs, Pasts
 from .config import GPT2Config
-from .model import GPT2Model, GPT2PreTrainedModel
+from .model import GPT2PreTrainedModel
 
 
 class _WithVocabulary(GPT2PreTrainedModel, ContinuesText):
@@ -24,7 +24,7 @@ class _WithVocabulary(GPT2PreTrainedModel, ContinuesText):
 
     def __init__(self, config: GPT2Config) -> None:
         super().__init__(config)
-        self.transformer = GPT2Model(config)
+        self.transformer = self._make_decoder(config)
         self.lm_head = VocabularyHead(config.n_embd, config.vocab_size)
 
     def get_output_embeddings(self) -> nn.Linear:
@@ -74,19 +74,8 @@ class GPT2LMHeadModel(_WithVocabulary):
         Returns:
             `CausalLMOutput`: loss [], logits [B, T, V], past and the rest as `GPT2Model.forward`.
         """
-        decoded = self.transformer(
-            input_ids,
-            past,
-            attention_mask,
-            token_type_ids,
-            position_ids,
-            head_mask,
-            inputs_embeds,
-            use_cache=use_cache,
-            output_hidden_states=output_hidden_states,
-            output_attentions=output_attentions,
-            return_dict=True,
-        )
+        inputs = DecoderInputs(input_ids, past, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds)
+        decoded = self.transformer.outputs(inputs, use_cache, output_hidden_states, output_attentions)
         output = language_model_output(self.lm_head, decoded, labels, lm_labels, output_logits)
         return self.packaged(output, return_dict)
 
@@ -131,19 +120,8 @@ class GPT2DoubleHeadsModel(_WithVocabulary):
             `DoubleHeadsModelOutput`: lm_loss [], mc_loss [], lm_logits [B, C, T, V], mc_logits [B, C], past and the
             rest as `GPT2Model.forward`.
         """
-        decoded = self.transformer(
-            input_ids,
-            past,
-            attention_mask,
-            token_type_ids,
-            position_ids,
-            head_mask,
-            inputs_embeds,
-            use_cache=use_cache,
-            output_hidden_states=output_hidden_states,
-            output_attentions=output_attentions,
-            return_dict=True,
-        )
+        inputs = DecoderInputs(input_ids, past, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds)
+        decoded = self.transformer.outputs(inputs, use_cache, output_hidden_states, output_attentions)
         output = double_heads_output(
             self.lm_head,
             self.multiple_choice_head,

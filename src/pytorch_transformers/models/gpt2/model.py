@@ -97,6 +97,10 @@ class GPT2PreTrainedModel(PreTrainedModel):
         if isinstance(module, nn.Linear | nn.LayerNorm | Conv1D) and module.bias is not None:
             module.bias.zero_()
 
+    def _make_decoder(self, config: GPT2Config) -> "GPT2Model":
+        """Build the decoder of a model with a head."""
+        return GPT2Model(config)
+
 
 class GPT2Model(GPT2PreTrainedModel):
     """The decoder without a head.
@@ -154,13 +158,24 @@ class GPT2Model(GPT2PreTrainedModel):
         Raises:
             ValueError: An argument has a wrong shape, type or value; the message names it.
         """
+        inputs = DecoderInputs(input_ids, past, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds)
+        output = self.outputs(inputs, use_cache, output_hidden_states, output_attentions)
+        return self.packaged(output, return_dict)
+
+    def outputs(
+        self,
+        inputs: DecoderInputs,
+        use_cache: bool | None = None,
+        output_hidden_states: bool | None = None,
+        output_attentions: bool | None = None,
+    ) -> Any:
+        """The same by name, which is what models with a head call; see `forward`."""
         config = self.config
         need_states = config.output_hidden_states if output_hidden_states is None else output_hidden_states
         need_probs = config.output_attentions if output_attentions is None else output_attentions
         cached = config.use_cache if use_cache is None else use_cache
-        inputs, shape = DecoderInputs(
-            input_ids, past, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds
-        ).flattened()
+        past = inputs.past
+        inputs, shape = inputs.flattened()
         check_inputs(
             inputs,
             words=self.wte.num_embeddings,
@@ -170,13 +185,12 @@ class GPT2Model(GPT2PreTrainedModel):
         )
         decoded = self.decode(inputs, need_states=need_states, need_probs=need_probs)
         last = decoded.hidden.view(*shape, -1)
-        output = BaseModelOutputWithPast.of(
+        return BaseModelOutputWithPast.of(
             last_hidden_state=last,
             past=(past if isinstance(past, KeyValueCache) else decoded.presents) if cached else None,
             hidden_states=tuple(state.view(*shape, -1) for state in decoded.states) or None,
             attentions=decoded.probs or None,
         )
-        return self.packaged(output, return_dict)
 
     def decode(self, inputs: DecoderInputs, *, need_states: bool = False, need_probs: bool = False) -> Decoded:
         """The forward that all models and text generation share, without checks.

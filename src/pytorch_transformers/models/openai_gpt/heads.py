@@ -13,7 +13,7 @@ from ...nn.fused import VocabularyHead
 from ..causal import ContinuesText, MultipleChoiceHead, decode_last, double_heads_output, language_model_output
 from ..decoder import DecoderInputs
 from .config import OpenAIGPTConfig
-from .model import OpenAIGPTModel, OpenAIGPTPreTrainedModel
+from .model import OpenAIGPTPreTrainedModel
 
 
 class _WithVocabulary(OpenAIGPTPreTrainedModel, ContinuesText):
@@ -23,7 +23,7 @@ class _WithVocabulary(OpenAIGPTPreTrainedModel, ContinuesText):
 
     def __init__(self, config: OpenAIGPTConfig) -> None:
         super().__init__(config)
-        self.transformer = OpenAIGPTModel(config)
+        self.transformer = self._make_decoder(config)
         self.lm_head = VocabularyHead(config.n_embd, config.total_tokens_embeddings)
 
     @property
@@ -76,17 +76,8 @@ class OpenAIGPTLMHeadModel(_WithVocabulary):
         Returns:
             `CausalLMOutput`: loss [], logits [B, T, V] and the rest as `OpenAIGPTModel.forward`.
         """
-        decoded = self.transformer(
-            input_ids,
-            attention_mask,
-            token_type_ids,
-            position_ids,
-            head_mask,
-            inputs_embeds,
-            output_hidden_states=output_hidden_states,
-            output_attentions=output_attentions,
-            return_dict=True,
-        )
+        inputs = DecoderInputs(input_ids, None, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds)
+        decoded = self.transformer.outputs(inputs, output_hidden_states, output_attentions)
         output = language_model_output(self.lm_head, decoded, labels, lm_labels, output_logits, self._words)
         return self.packaged(output, return_dict)
 
@@ -129,17 +120,8 @@ class OpenAIGPTDoubleHeadsModel(_WithVocabulary):
             `DoubleHeadsModelOutput`: lm_loss [], mc_loss [], lm_logits [B, C, T, V], mc_logits [B, C] and the rest
             as `OpenAIGPTModel.forward`.
         """
-        decoded = self.transformer(
-            input_ids,
-            attention_mask,
-            token_type_ids,
-            position_ids,
-            head_mask,
-            inputs_embeds,
-            output_hidden_states=output_hidden_states,
-            output_attentions=output_attentions,
-            return_dict=True,
-        )
+        inputs = DecoderInputs(input_ids, None, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds)
+        decoded = self.transformer.outputs(inputs, output_hidden_states, output_attentions)
         output = double_heads_output(
             self.lm_head,
             self.multiple_choice_head,

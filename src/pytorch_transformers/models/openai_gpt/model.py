@@ -133,6 +133,10 @@ class OpenAIGPTPreTrainedModel(PreTrainedModel):
         words = min(self.config.vocab_size, size) if self.config.n_special else size
         vars(self.config).update(vocab_size=words, n_special=size - words)
 
+    def _make_decoder(self, config: OpenAIGPTConfig) -> "OpenAIGPTModel":
+        """Build the decoder of a model with a head."""
+        return OpenAIGPTModel(config)
+
 
 class OpenAIGPTModel(OpenAIGPTPreTrainedModel):
     """The decoder without a head.
@@ -182,23 +186,27 @@ class OpenAIGPTModel(OpenAIGPTPreTrainedModel):
         Raises:
             ValueError: An argument has a wrong shape, type or value; the message names it.
         """
+        inputs = DecoderInputs(input_ids, None, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds)
+        return self.packaged(self.outputs(inputs, output_hidden_states, output_attentions), return_dict)
+
+    def outputs(
+        self, inputs: DecoderInputs, output_hidden_states: bool | None = None, output_attentions: bool | None = None
+    ) -> Any:
+        """The same by name, which is what models with a head call; see `forward`."""
         config = self.config
         need_states = config.output_hidden_states if output_hidden_states is None else output_hidden_states
         need_probs = config.output_attentions if output_attentions is None else output_attentions
-        inputs, shape = DecoderInputs(
-            input_ids, None, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds
-        ).flattened()
+        inputs, shape = inputs.flattened()
         table, places = self.tokens_embed, self.positions_embed
         check_inputs(
             inputs, words=table.num_embeddings, positions=places.num_embeddings, like=table.weight, blocks=self.h
         )
         decoded = self.decode(inputs, need_states=need_states, need_probs=need_probs)
-        output = BaseModelOutputWithPast.of(
+        return BaseModelOutputWithPast.of(
             last_hidden_state=decoded.hidden.view(*shape, -1),
             hidden_states=tuple(state.view(*shape, -1) for state in decoded.states) or None,
             attentions=decoded.probs or None,
         )
-        return self.packaged(output, return_dict)
 
     def decode(self, inputs: DecoderInputs, *, need_states: bool = False, need_probs: bool = False) -> Decoded:
         """The forward that all models and text generation share, without checks.

@@ -1,0 +1,28 @@
+"""Transformer-XL: a language model that remembers the states of earlier segments of a text.
+
+Paper: Dai, Yang, Yang, Carbonell, Le and Salakhutdinov 2019, "Transformer-XL: Attentive Language Models Beyond a
+Fixed-Length Context". Original code: kimiyoung/transformer-xl, folder tf (Apache-2.0).
+
+Among its siblings it is the one without positions of its own: attention looks at distances, so a text may have any
+length, and what a segment can see goes beyond it into a memory. Words are ordered by frequency, and rare ones have
+narrow embeddings and cheap scores (adaptive input and softmax).
+"""
+
+from typing import Final
+
+from ..record import Family
+from .config import TransfoXLConfig
+from .pretrained import REPOSITORIES
+
+FAMILY: Final = Family(
+    name="transfo_xl",
+    config_class=TransfoXLConfig,
+    repositories=REPOSITORIES,
+    classes={
+        "model": "model:TransfoXLModel",
+        "language_model": "heads:TransfoXLLMHeadModel",
+        "tokenizer": "tokenizer:TransfoXLTokenizer",
+    },
+    tokenizer_files=("vocab.txt", "vocab.bin", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    original_files={},
+)

@@ -42,6 +42,7 @@ def test_fault_h2_every_switch_has_both_values(verb: str, action: argparse.Actio
         "convert": ["--family", "bert", "source", "out"],
         "generate": ["--model", "m"],
         "perplexity": ["--model", "m", "--input_file", "f"],
+        "evaluate": ["--model", "m"],
     }.get(verb, ["m"])
     for spelling, value in ((name, True), (name.replace("--", "--no_", 1), False)):
         assert getattr(build_parser().parse_args([verb, *needed, spelling]), action.dest) is value

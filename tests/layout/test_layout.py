@@ -18,7 +18,7 @@ PLUMBING = {"files", "hub", "checkpoint"}
 ARROWS = {
     "files": set[str](),
     "nn": set[str](),
-    "optim": set[str](),
+    "optim": {"nn"},
     "hub": {"files"},
     "checkpoint": {"files", "hub"},
     "tokenizers": {"files", "hub"},

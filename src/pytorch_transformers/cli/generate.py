@@ -146,8 +146,7 @@ def load(name: str, dtype: str, where: str, **places: Any) -> "TextGenerator":
     tokenizer = family.load("tokenizer").from_pretrained(name, **places)
     model = language_model(model_class, name, dtype, where, **places)
     # The words of Transformer-XL do not tell where a line ends; a token of its own does.
-    line_end = tokenizer.eos_token_id if family.name == "transfo_xl" else None
-    return TextGenerator(model, tokenizer, line_end_token_id=line_end)
+    return TextGenerator(model, tokenizer)
 
 
 def language_model(model_class: Any, name: str, dtype: str, where: str, **places: Any) -> Any:

@@ -203,7 +203,7 @@ class TextGenerator:
 
     def _text_of(self, generation: Generation, prompt: int) -> "_Text":
         before, stops = generation.prompts[prompt], StopStrings(generation.options.stop_strings)
-        if False:
+        if isinstance(self._texts, Lines) and self._texts.rejoins:
             return _Text(LinePieces(self._texts, before), stops)
         return _Text(Pieces(self._texts, before[-_BEFORE:]), stops)
 

@@ -447,18 +447,20 @@ class BertForTokenClassification(BertPreTrainedModel):
         output_hidden_states: bool | None = None,
         output_attentions: bool | None = None,
         return_dict: bool | None = None,
+        unpad: bool = True,
     ) -> Any:
         """Score the classes of each token; see `BertModel.forward` for the inputs and switches.
 
         Args:
             labels: [B, T] classes; below 0 is ignored.
+            unpad: Whether to compute real tokens only; False gives what the original computes at padded positions.
 
         Returns:
-            `TokenClassifierOutput`: loss [], logits [B, T, C], 0 at padded positions.
+            `TokenClassifierOutput`: loss [], logits [B, T, C], 0 at padded positions unless `unpad` is False.
         """
         encoded = self.bert.encode(
             Inputs(input_ids, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds),
-            pack=True,
+            pack=unpad,
             output_hidden_states=output_hidden_states,
             output_attentions=output_attentions,
         )
@@ -469,7 +471,7 @@ class BertForTokenClassification(BertPreTrainedModel):
             # Padding carries no label, whatever stands there.
             labels = labels.reshape(attention_mask.shape).where(attention_mask.bool(), -1)
         loss = None if labels is None else classification_loss(logits, labels)
-        if isinstance(layout, Padded) and layout.mask is not None and attention_mask is not None:
+        if unpad and isinstance(layout, Padded) and layout.mask is not None and attention_mask is not None:
             logits = logits * attention_mask[..., None].to(logits.dtype)  # the same at padding as when it is left out
         output = TokenClassifierOutput.of(loss=loss, logits=logits, **encoded.extras())
         return self.bert.packaged(output, return_dict)

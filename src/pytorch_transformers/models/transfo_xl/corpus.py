@@ -172,7 +172,8 @@ class TransfoXLCorpus:
 
         Args:
             pretrained_model_name_or_path: A shortcut name, a repository on the hub, or a folder: with what
-                `save_pretrained` wrote, with `corpus.bin` and a vocabulary, or with the original's `cache.pkl`.
+                `save_pretrained` wrote, with `corpus.bin` and a vocabulary, or with the original's `cache.pkl`. Or a
+                file of either kind, under any name.
             cache_dir: Where downloads are kept.
             *inputs: There are none; the published package has them.
             revision: Branch, tag or commit of the repository.
@@ -189,25 +190,29 @@ class TransfoXLCorpus:
         place: dict[str, Any] = {"cache_dir": cache_dir, "revision": revision, "local_files_only": local_files_only}
         location = locate(pretrained_model_name_or_path, shortcuts=REPOSITORIES, **place)
         corpus = cls.__new__(cls)
-        description = location.file(DESCRIPTION_NAME)
-        pickled = None if description else location.first((CORPUS_NAME, ORIGINAL_CACHE_NAME))
-        if pickled is None and description is None:
-            raise OSError(
-                f"no corpus in {location.description}: looked for {DESCRIPTION_NAME}, {CORPUS_NAME} and "
-                f"{ORIGINAL_CACHE_NAME}"
-            )
-        if pickled is not None and pickled.name == ORIGINAL_CACHE_NAME:
-            content = read_plain(pickled)
-            corpus._take(content, pickled, TransfoXLTokenizer(pretrained_vocab_file=content, **options))
-            return corpus
-        corpus.vocab = TransfoXLTokenizer.from_pretrained(pretrained_model_name_or_path, **place, **options)
+        chosen = location.chosen
+        named = chosen if chosen is not None and chosen.is_file() and chosen.name != DESCRIPTION_NAME else None
+        description = location.file(DESCRIPTION_NAME) if named is None else None
+        pickled = named or (None if description else location.first((CORPUS_NAME, ORIGINAL_CACHE_NAME)))
         if pickled is not None:
-            corpus._take(read_plain(pickled), pickled, corpus.vocab)
+            content = read_plain(pickled)
+            if isinstance(content, Mapping) and "vocab" in content:  # the original's, with its vocabulary inside
+                vocab = TransfoXLTokenizer(pretrained_vocab_file=content, **options)
+            else:
+                beside = pickled.parent if named is not None else pretrained_model_name_or_path
+                vocab = TransfoXLTokenizer.from_pretrained(beside, **place, **options)
+            corpus._take(content, pickled, vocab)
         elif description is not None:
+            corpus.vocab = TransfoXLTokenizer.from_pretrained(pretrained_model_name_or_path, **place, **options)
             ids = location.file(IDS_NAME)
             if ids is None:
                 raise OSError(f"{description} has no {IDS_NAME} beside it")
             corpus._read(description, ids)
+        else:
+            raise OSError(
+                f"no corpus in {location.description}: looked for {DESCRIPTION_NAME}, {CORPUS_NAME} and "
+                f"{ORIGINAL_CACHE_NAME}"
+            )
         return corpus
 
     def _take(self, content: Any, path: Path, vocab: TransfoXLTokenizer) -> None:

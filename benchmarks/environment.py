@@ -19,7 +19,6 @@ PACKAGES: Final = (
     "tokenizers",
     "tiktoken",
     "tensorflow-cpu",
-    "pytorch-pretrained-bert",
     "numpy",
 )
 #: Parts of the processor that decide how fast matrix products are, as Linux names them.

@@ -18,6 +18,7 @@ from pytorch_transformers import BertTokenizer, GPT2Tokenizer
 from pytorch_transformers.tokenizers.byte_level import to_bytes
 from pytorch_transformers.tokenizers.options import EngineName
 
+from . import published
 from .environment import installed
 from .harness import Plan, Result, alternate, check_equal, left_out, timed
 from .inputs import model_folder, sentences, vocabulary
@@ -115,8 +116,10 @@ def _ours_bert(engine: EngineName = "auto") -> Side:
 
 def _bert_rivals() -> list[Rival]:
     rivals = [Rival("tokenizers", _library_bert, 0.9)]
-    if installed("pytorch-pretrained-bert"):
+    if published.load("pytorch_pretrained_bert", "tokenization"):
         rivals.append(Rival("pytorch-pretrained-bert 0.6.2", _classic_bert, 20.0, rounds=FEW_ROUNDS, first=False))
+    else:
+        left_out("tokenisation against pytorch-pretrained-bert 0.6.2", published.HOW)
     return [*rivals, _python_engine(_ours_bert)]
 
 
@@ -135,9 +138,9 @@ def _library_bert() -> Side:
 
 
 def _classic_bert() -> Side:
-    from pytorch_pretrained_bert.tokenization import BertTokenizer as Classic
-
-    tokenizer: Any = Classic(str(model_folder() / "vocab.txt"))
+    tokenizer = published.load("pytorch_pretrained_bert", "tokenization").BertTokenizer(
+        str(model_folder() / "vocab.txt")
+    )
     convert = tokenizer.convert_tokens_to_ids
     return lambda texts: [convert(["[CLS]", *tokenizer.tokenize(text), "[SEP]"]) for text in texts]
 
@@ -162,7 +165,7 @@ def _gpt2_rivals(files: Sequence[Path], texts: list[str]) -> list[Rival]:
 
 def _gpt2_slow_rivals(files: Sequence[Path]) -> list[Rival]:
     rivals = []
-    if installed("pytorch-pretrained-bert"):
+    if published.load("pytorch_pretrained_bert", "tokenization_gpt2"):
         classic = Rival(
             "pytorch-pretrained-bert 0.6.2",
             partial(_classic_gpt2, files),
@@ -211,7 +214,5 @@ def _tiktoken_encoding(vocab: Path) -> Any:
 
 
 def _classic_gpt2(files: Sequence[Path]) -> Side:
-    from pytorch_pretrained_bert.tokenization_gpt2 import GPT2Tokenizer as Classic
-
-    tokenizer: Any = Classic(*map(str, files))
+    tokenizer = published.load("pytorch_pretrained_bert", "tokenization_gpt2").GPT2Tokenizer(*map(str, files))
     return lambda texts: [tokenizer.encode(text) for text in texts]

@@ -1,15 +1,8 @@
 """Transformer-XL against the published package 1.2.0: evaluation, a training step, and the memory that the loss takes.
 
-The published package has the name of this one, so it can't be installed beside it. It is unpacked into a folder of its
-own (`pip install --target`), which the environment variable PUBLISHED_PACKAGES names, and its modules are imported from
-there under another name. Its 0.6.2 fails on every current PyTorch.
+Its predecessor 0.6.2 fails on every current PyTorch.
 """
 
-import importlib
-import os
-import sys
-import types
-import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +13,7 @@ from torch import Tensor
 from pytorch_transformers import TransfoXLConfig, TransfoXLLMHeadModel
 from pytorch_transformers.models.transfo_xl.evaluation import evaluate
 
+from . import published
 from .harness import MismatchError, Plan, Result, alternate, check_close, fresh_process, left_out
 
 ROUNDS: Final = 7
@@ -101,38 +95,22 @@ def run(plan: Plan, folder: Path) -> Iterator[Result]:
     """
     del folder
     yield from _loss_memory(plan)
-    published = _published()
-    if published is None:
-        left_out(
-            "Transformer-XL against 1.2.0",
-            "pip install --no-deps --target FOLDER pytorch-transformers==1.2.0, and set PUBLISHED_PACKAGES=FOLDER",
-        )
+    original = published.load("pytorch_transformers", "modeling_transfo_xl")
+    if original is None:
+        left_out("Transformer-XL against 1.2.0", published.HOW)
         return
     for name, shape in list(SHAPES.items())[: 1 if plan.quick else None]:
-        yield _evaluation(plan, published, name, shape)
-        yield _training(plan, published, name, shape)
+        yield _evaluation(plan, original, name, shape)
+        yield _training(plan, original, name, shape)
 
 
-def _published() -> Any:
-    """The module of the published package's models, None if it isn't there."""
-    place = Path(os.environ.get("PUBLISHED_PACKAGES", ".published")) / "pytorch_transformers"
-    if not place.is_dir():
-        return None
-    package = types.ModuleType("published_1_2_0")
-    package.__path__ = [str(place)]
-    sys.modules[package.__name__] = package
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return importlib.import_module(f"{package.__name__}.modeling_transfo_xl")
-
-
-def _both(published: Any, shape: Mapping[str, Any], lengths: Mapping[str, Any]) -> tuple[TransfoXLLMHeadModel, Any]:
+def _both(original: Any, shape: Mapping[str, Any], lengths: Mapping[str, Any]) -> tuple[TransfoXLLMHeadModel, Any]:
     """The same model on both sides."""
     torch.manual_seed(0)
     values: dict[str, Any] = {**shape, **lengths, **_COMMON}
     ours = TransfoXLLMHeadModel(TransfoXLConfig(**{**values, **_LIKE_PUBLISHED}))
-    theirs = published.TransfoXLLMHeadModel(
-        published.TransfoXLConfig(
+    theirs = original.TransfoXLLMHeadModel(
+        original.TransfoXLConfig(
             **{"vocab_size_or_config_json_file" if k == "vocab_size" else k: v for k, v in values.items()}
         )
     )
@@ -141,8 +119,8 @@ def _both(published: Any, shape: Mapping[str, Any], lengths: Mapping[str, Any]) 
     return ours, theirs
 
 
-def _evaluation(plan: Plan, published: Any, name: str, shape: Mapping[str, Any]) -> Result:
-    ours, theirs = _both(published, shape, _EVALUATION)
+def _evaluation(plan: Plan, original: Any, name: str, shape: Mapping[str, Any]) -> Result:
+    ours, theirs = _both(original, shape, _EVALUATION)
     ours.eval(), theirs.eval()
     rows, length = _ROWS["evaluation"], _EVALUATION["tgt_len"] * (2 if plan.quick else SEGMENTS)
     text = words(rows * length + 1, shape["vocab_size"])
@@ -167,8 +145,8 @@ def _evaluation(plan: Plan, published: Any, name: str, shape: Mapping[str, Any])
     return Result(subject, "pytorch-transformers 1.2.0", "times as fast", times.speedups, check, 1.5)
 
 
-def _training(plan: Plan, published: Any, name: str, shape: Mapping[str, Any]) -> Result:
-    ours, theirs = _both(published, shape, _TRAINING)
+def _training(plan: Plan, original: Any, name: str, shape: Mapping[str, Any]) -> Result:
+    ours, theirs = _both(original, shape, _TRAINING)
     rows, length = _ROWS["training"], _TRAINING["tgt_len"]
     text = words(rows * length + 1, shape["vocab_size"])
     inputs, labels = text[:-1].view(rows, length).contiguous(), text[1:].view(rows, length).contiguous()

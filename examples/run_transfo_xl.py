@@ -2,6 +2,7 @@ r"""Perplexity of Transformer-XL on its corpus: the published script by its opti
 
     python examples/run_transfo_xl.py --model_name transfo-xl-wt103
     python examples/run_transfo_xl.py --model_name my-model --split all --work_dir results
+    python examples/run_transfo_xl.py --model_name my-model --input_file text.txt --max_eval_steps 100
 
 What is different: the lengths are by default those of the paper, so `--same_length` holds unless `--no_same_length` is
 given; every word but the first is scored, each once; and `--work_dir`, which gets `log.txt` unless `--no_log` is given,
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytorch_transformers.cli.common import device
-from pytorch_transformers.cli.evaluate import SPLITS, add_lengths, load_corpus, load_model, measured, text_of
+from pytorch_transformers.cli.evaluate import add_lengths, add_text, results
 from pytorch_transformers.cli.main import guarded, prepare_output
 
 
@@ -26,12 +27,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    model = load_model(options.model_name, "float32", device("cpu" if options.no_cuda else None))
-    corpus = load_corpus(options.corpus or options.model_name, model, options.model_name)
     said = []
-    for split in SPLITS[options.split]:
-        found = measured(model, text_of(corpus, split), split, options)
-        said.append(f"{split} loss {found.loss / found.tokens:5.2f} | {split} ppl {found.value:9.3f}")
+    for found, more in results(options, options.model_name, "float32", device("cpu" if options.no_cuda else None)):
+        text = more.get("split", "text")
+        said.append(f"{text} loss {found.loss / found.tokens:5.2f} | {text} ppl {found.value:9.3f}")
     lines = ["=" * 100, f"| {' | '.join(said)} |", "=" * 100]
     print("\n".join(lines))
     if options.work_dir is not None and not options.no_log:
@@ -44,7 +43,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description="Compute the perplexity of Transformer-XL on the valid or test part of its corpus.",
+        description="Compute the perplexity of Transformer-XL on the valid or test part of its corpus, or on a text.",
         epilog="example: python examples/run_transfo_xl.py --model_name transfo-xl-wt103 --split test",
     )
     parser.add_argument(
@@ -54,6 +53,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         help="name, repository or folder of model and corpus (%(default)s)",
     )
     parser.add_argument("--corpus", metavar="NAME", help="where the corpus is, if not with the model")
+    add_text(parser)
     add_lengths(parser)
     parser.add_argument("--no_cuda", action="store_true", help="use no GPU")
     parser.add_argument("--work_dir", metavar="FOLDER", help="gets log.txt, to which each run is added")

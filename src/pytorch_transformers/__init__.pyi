@@ -69,6 +69,7 @@ from .models.outputs import TransfoXLLMHeadModelOutput as TransfoXLLMHeadModelOu
 from .models.outputs import TransfoXLModelOutput as TransfoXLModelOutput
 from .models.transfo_xl.config import TransfoXLConfig as TransfoXLConfig
 from .models.transfo_xl.corpus import TransfoXLCorpus as TransfoXLCorpus
+from .models.transfo_xl.evaluation import evaluate as evaluate
 from .models.transfo_xl.heads import TransfoXLLMHeadModel as TransfoXLLMHeadModel
 from .models.transfo_xl.memory import TransfoXLCache as TransfoXLCache
 from .models.transfo_xl.model import TransfoXLModel as TransfoXLModel
@@ -81,6 +82,13 @@ from .models.transfo_xl.pretrained import (
 )
 from .models.transfo_xl.tokenizer import TransfoXLTokenizer as TransfoXLTokenizer
 from .nn.cache import KeyValueCache as KeyValueCache
+from .optim.adam import AdamW as AdamW
+from .optim.groups import parameter_groups as parameter_groups
+from .optim.schedules import ConstantLRSchedule as ConstantLRSchedule
+from .optim.schedules import WarmupConstantSchedule as WarmupConstantSchedule
+from .optim.schedules import WarmupCosineSchedule as WarmupCosineSchedule
+from .optim.schedules import WarmupCosineWithHardRestartsSchedule as WarmupCosineWithHardRestartsSchedule
+from .optim.schedules import WarmupLinearSchedule as WarmupLinearSchedule
 from .tokenizers.base import PreTrainedTokenizer as PreTrainedTokenizer
 from .tokenizers.basic import BasicTokenizer as BasicTokenizer
 from .tokenizers.encoding import BatchEncoding as BatchEncoding

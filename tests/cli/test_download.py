@@ -4,9 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from generation.saved_transfo_xl import (
+    save_published_corpus,
+    save_published_transfo_xl,
+    save_tiny_corpus,
+    save_tiny_transfo_xl,
+)
 from hub.conftest import cache, hub_server  # noqa: F401  # fixtures
 from hub.server import HubServer
 from pytorch_transformers import BertForPreTraining, BertModel, BertTokenizer, FeatureExtractor
+from pytorch_transformers.models import transfo_xl
+from pytorch_transformers.models.transfo_xl import corpus as corpus_module
 
 from .conftest import Run
 
@@ -86,6 +94,69 @@ def test_revision(run: Run, hub_server: HubServer, tiny: Path, tmp_path: Path) -
     folder = tmp_path / "folder"
     assert run("download", REPOSITORY, "--revision", commit, "--output_dir", folder)[0] == 0
     assert (folder / "vocab.txt").read_bytes() == (tiny / "vocab.txt").read_bytes()
+
+
+XL = "somebody/tiny-xl"
+
+
+@pytest.mark.parametrize("published", [False, True], ids=["ours", "published"])
+def test_corpus(
+    run: Run,
+    hub_server: HubServer,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    published: bool,
+) -> None:
+    """With the corpus, `evaluate --corpus` needs no network; without, it is not fetched."""
+    source = tmp_path / "source"
+    source.mkdir()
+    if published:
+        save_published_corpus(save_published_transfo_xl(source))
+    else:
+        save_tiny_corpus(save_tiny_transfo_xl(source))
+    for path in source.iterdir():
+        hub_server.add(XL, path.name, path.read_bytes())
+    corpus = {"corpus.bin"} if published else {"corpus.json", "corpus.safetensors"}
+    assert run("download", XL, "--output_dir", tmp_path / "without")[0] == 0
+    assert {path.name for path in source.iterdir()} - {path.name for path in (tmp_path / "without").iterdir()} == corpus
+    status, printed, errors = run("download", XL, "--corpus", "--output_dir", tmp_path / "with")
+    assert (status, errors) == (0, "")
+    names = {path.name for path in source.iterdir()}
+    assert {path.name for path in (tmp_path / "with").iterdir()} == names
+    assert {Path(line).name for line in printed.splitlines()} == names
+    short = ("--tgt_len", 8, "--mem_len", 12)
+    wanted = run("evaluate", "--model", source, "--corpus", source, *short)
+    assert wanted[0] == 0
+    offline(hub_server, monkeypatch)
+    for place in (XL, tmp_path / "with"):
+        assert run("evaluate", "--model", place, "--corpus", place, *short, "--local_files_only") == wanted
+    assert "no corpus in" in run("evaluate", "--model", XL, "--corpus", tmp_path / "without", *short)[2]
+
+
+def test_corpus_that_is_not_there(run: Run, server: HubServer, tmp_path: Path) -> None:
+    """It is said before the weights are fetched."""
+    status, printed, errors = run("download", REPOSITORY, "--corpus", "--output_dir", tmp_path / "folder")
+    assert (status, printed) == (1, "")
+    assert "--corpus: there are no corpora of bert" in errors
+    folder = save_tiny_transfo_xl(tmp_path / "xl")
+    for path in folder.iterdir():
+        server.add(XL, path.name, path.read_bytes())
+    status, printed, errors = run("download", XL, "--corpus")
+    assert (status, printed) == (1, "")
+    assert "looked for corpus.json, corpus.bin, cache.pkl; leave --corpus out" in errors
+    server.add(XL, "corpus.json", b"{}")
+    status, printed, errors = run("download", XL, "--corpus")
+    assert (status, printed) == (1, "")
+    assert "has corpus.json, but no corpus.safetensors" in errors
+    assert not any("safetensors" in request.path for request in server.requests if "model" in request.path)
+
+
+def test_files_of_a_corpus_are_those_that_are_read() -> None:
+    assert transfo_xl.FAMILY.corpus_files == (
+        (corpus_module.DESCRIPTION_NAME, corpus_module.IDS_NAME),
+        (corpus_module.CORPUS_NAME,),
+        (corpus_module.ORIGINAL_CACHE_NAME,),
+    )
 
 
 @pytest.mark.parametrize("name", ["somebody/else", "./nowhere", "somebody/tiny-bert --revision gone"])

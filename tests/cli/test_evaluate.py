@@ -11,9 +11,17 @@ import pytest
 import torch
 
 from generation.saved_gpt2 import save_tiny_gpt2
-from generation.saved_transfo_xl import TEXT, save_tiny_corpus, save_tiny_transfo_xl, tiny_tokenizer
-from pytorch_transformers import TransfoXLCorpus, TransfoXLLMHeadModel
+from generation.saved_transfo_xl import (
+    TEXT,
+    save_published_corpus,
+    save_published_transfo_xl,
+    save_tiny_corpus,
+    save_tiny_transfo_xl,
+    tiny_tokenizer,
+)
+from pytorch_transformers import TransfoXLConfig, TransfoXLCorpus, TransfoXLLMHeadModel
 from pytorch_transformers.generation.perplexity import Perplexity
+from pytorch_transformers.models.family import family_of
 from pytorch_transformers.models.transfo_xl.evaluation import PAPER, evaluate
 
 from .conftest import Run
@@ -260,6 +268,42 @@ def test_other_families_and_the_other_command(run: Run, folder: Path, tiny: Path
     status, printed, errors = run("perplexity", "--model", folder, "--input_file", file)
     assert (status, printed) == (1, "")
     assert "use `pytorch_transformers evaluate`" in errors
+
+
+def test_published_folder(run: Run, folder: Path, corpus: Path, file: Path, tmp_path: Path) -> None:
+    """As 1.2.0 saves it: no `model_type`, the vocabulary and the corpus as pickles."""
+    published = save_published_corpus(save_published_transfo_xl(tmp_path))
+    wanted = run("evaluate", "--model", folder, "--corpus", corpus, "--split", "all", *SHORT)
+    assert wanted[0] == 0
+    assert run("evaluate", "--model", published, "--corpus", published, "--split", "all", *SHORT) == wanted
+    wanted = run("evaluate", "--model", folder, "--input_file", file, *SHORT)
+    assert run("evaluate", "--model", published, "--input_file", file, *SHORT) == wanted
+
+
+def test_configuration_that_does_not_say_what_it_is(run: Run, tiny: Path, file: Path, tmp_path: Path) -> None:
+    """The command is for one family, and need not guess; what is left out has its default."""
+    path = save_tiny_transfo_xl(tmp_path, div_val=TransfoXLConfig().div_val) / "config.json"
+    wanted = run("evaluate", "--model", tmp_path, "--input_file", file, *SHORT)
+    assert wanted[0] == 0
+    values = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps({name: values[name] for name in values.keys() - {"model_type", "div_val"}}))
+    with pytest.raises(ValueError, match="does not say what it is"):
+        family_of(tmp_path)
+    assert run("evaluate", "--model", tmp_path, "--input_file", file, *SHORT) == wanted
+    values = json.loads((tiny / "config.json").read_text("utf-8"))
+    path.write_text(json.dumps({name: values[name] for name in values.keys() - {"model_type"}}))
+    status, printed, errors = run("evaluate", "--model", tmp_path, "--input_file", file, *SHORT)
+    assert (status, printed) == (1, "")
+    assert "TransfoXLConfig: unknown key" in errors
+
+
+def test_vocabulary_of_another_model_is_refused(run: Run, folder: Path, file: Path, tmp_path: Path) -> None:
+    """Before the text is encoded: the ids that the model lacks need not come in it."""
+    TransfoXLLMHeadModel.from_pretrained(folder).save_pretrained(tmp_path)
+    (tmp_path / "vocab.txt").write_text("\n".join([*tiny_tokenizer().idx2sym, "zebra"]) + "\n")
+    status, printed, errors = run("evaluate", "--model", tmp_path, "--input_file", file, *SHORT)
+    assert (status, printed) == (1, "")
+    assert "the tokenizer has 33 tokens, but the model 32" in errors
 
 
 def test_no_line_end_in_the_vocabulary(run: Run, folder: Path, file: Path, tmp_path: Path) -> None:

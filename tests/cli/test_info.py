@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from generation.saved_transfo_xl import save_published_transfo_xl
 from hub.conftest import cache, hub_server  # noqa: F401  # fixtures
 from hub.server import HubServer
 from pytorch_transformers import BertForPreTraining
@@ -72,6 +73,13 @@ def test_name_on_the_hub(run: Run, tiny: Path, hub_server: HubServer, cache: Pat
         status, printed, _ = run("info", name, "--cache_dir", cache, "--json")
         assert status == 0
         assert json.loads(printed)["config"]["hidden_size"] == HIDDEN
+
+
+def test_published_folder_without_a_model_type(run: Run, tmp_path: Path) -> None:
+    status, printed, _ = run("info", save_published_transfo_xl(tmp_path), "--json")
+    assert status == 0
+    assert json.loads(printed)["family"] == "transfo_xl"
+    assert json.loads(printed)["config"]["vocab_size"] == 32
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-from generation.saved_transfo_xl import save_tiny_corpus, save_tiny_transfo_xl
+from generation.saved_transfo_xl import (
+    TEXT,
+    save_published_corpus,
+    save_published_transfo_xl,
+    save_tiny_corpus,
+    save_tiny_transfo_xl,
+)
 from pytorch_transformers import TransfoXLCorpus, TransfoXLLMHeadModel
 from pytorch_transformers.models.transfo_xl.evaluation import PAPER, evaluate
 from saved_bert import environment
@@ -52,7 +58,7 @@ def line(model: Path, splits: tuple[str, ...], **lengths: Any) -> str:
 def test_defaults_are_those_of_the_paper(script: ModuleType) -> None:
     options = vars(script._parse([]))
     assert {name: options[name] for name in PAPER} == PAPER
-    published = {"model_name": "transfo-xl-wt103", "split": "test", "batch_size": 10, "no_cuda": False, "no_log": False}
+    published = {"model_name": "transfo-xl-wt103", "batch_size": 10, "no_cuda": False, "no_log": False}
     assert {name: options[name] for name in published} == published
     assert script._parse(["--same_length"]).same_length
     assert not script._parse(["--no_same_length"]).same_length
@@ -76,6 +82,37 @@ def test_default_lengths_and_no_log(model: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert line(model, ("test",)) in done.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_text_file_and_max_eval_steps(
+    model: Path, script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The text is the test part of the corpus."""
+    file = tmp_path / "text.txt"
+    file.write_text(TEXT, encoding="utf-8")
+    lengths = {"mem_len": 12, "tgt_len": 8, "batch_size": 2, "max_eval_steps": 2}
+    flags = [
+        "--model_name",
+        str(model),
+        "--no_cuda",
+        *(str(part) for n, v in lengths.items() for part in (f"--{n}", v)),
+    ]
+    wanted = line(model, ("test",), **lengths)
+    assert wanted != line(model, ("test",), **{**lengths, "max_eval_steps": None})
+    assert script.main(flags) == 0
+    assert wanted in capsys.readouterr().out
+    assert script.main([*flags, "--input_file", str(file)]) == 0
+    assert wanted.replace("test", "text") in capsys.readouterr().out
+    for more, message in ((["--split", "test"], "a text has no splits"), (["--corpus", str(model)], "one of the two")):
+        assert script.main([*flags, "--input_file", str(file), *more]) == 1
+        assert message in capsys.readouterr().err
+
+
+def test_published_folder(script: ModuleType, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As 1.2.0 saves it: no `model_type`, pickles."""
+    save_published_corpus(save_published_transfo_xl(tmp_path))
+    assert script.main(["--model_name", str(tmp_path), "--mem_len", "12", "--no_cuda"]) == 0
+    assert line(model, ("test",), mem_len=12) in capsys.readouterr().out
 
 
 def test_corpus_elsewhere(model: Path, script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from pytorch_transformers.generation.lines import LinePieces, Lines
 from pytorch_transformers.generation.text import Pieces
 from pytorch_transformers.models.transfo_xl.heads import TransfoXLLMHeadModel
 
-from .saved_transfo_xl import SIZES, TEXT, save_tiny_transfo_xl, tiny_model, tiny_tokenizer
+from .saved_transfo_xl import SIZES, TEXT, save_published_transfo_xl, save_tiny_transfo_xl, tiny_model, tiny_tokenizer
 
 WORDS, MEMORY = 32, SIZES["mem_len"]
 NEW = 3 * MEMORY
@@ -195,13 +195,19 @@ def test_no_prompt_starts_where_a_line_does(generator: TextGenerator) -> None:
 
 
 def test_without_a_token_for_line_ends_they_are_spaces() -> None:
-    """As the tokenizer has it by itself."""
-    tokenizer = tiny_tokenizer()
-    plain = TextGenerator(tiny_model(WORDS), tokenizer)
-    if getattr(tokenizer, "line_end_token_id", None) is None:
-        assert plain._ids("The cat\nsat") == plain._ids("The cat sat")
-    told = TextGenerator(tiny_model(WORDS), tokenizer, line_end_token_id=tokenizer.eos_token_id)
-    assert len(told._ids("The cat\nsat")) == 4
+    """As the tokenizer has it by itself; and its token ends a text."""
+    tokenizer, model = tiny_tokenizer(), tiny_model(WORDS)
+    end = tokenizer.eos_token_id
+    plain = TextGenerator(model, tokenizer, line_end_token_id=None)
+    assert plain._ids("The cat\nsat") == plain._ids("The cat sat") == tokenizer.encode("The cat sat")
+    texts = (plain.generate("The", seed=seed, temperature=5.0, max_new_tokens=40) for seed in range(20))
+    found = next(text for text in texts if end in text.tokens)
+    assert found.finish_reason == "stop_token"
+    assert found.tokens.index(end) == len(found.tokens) - 1
+    for asked in (TextGenerator(model, tokenizer), TextGenerator(model, tokenizer, line_end_token_id=end)):
+        assert asked._ids("The cat\nsat") == [*plain._ids("The cat"), end, *plain._ids("sat")]
+    other = TextGenerator(model, tokenizer, line_end_token_id=5)
+    assert other._ids("The cat\nsat") == [*plain._ids("The cat"), 5, *plain._ids("sat")]
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -264,6 +270,15 @@ def test_generation_with_joined_signs() -> None:
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_command_on_a_published_folder(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As 1.2.0 saves it, without a `model_type`."""
+    flags = ["--max_new_tokens", "25", "The cat\nThe"]
+    assert main(["generate", "--model", str(folder), *flags]) == 0
+    wanted = capsys.readouterr().out
+    assert main(["generate", "--model", str(save_published_transfo_xl(tmp_path)), *flags]) == 0
+    assert capsys.readouterr().out == wanted
 
 
 def test_command(folder: Path, generator: TextGenerator, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ Arrows point one way. A file that breaks a rule is named together with what it i
 """
 
 import ast
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -216,3 +217,98 @@ def test_folders_of_tests_hide_no_installed_package() -> None:
     libraries = {name.split(".")[0] for path in SOURCE.rglob("*.py") for name in imports(path)} - {PACKAGE}
     hidden = [path for path in (ROOT / "tests").glob("*/__init__.py") if path.parent.name in libraries]
     assert not hidden, f"remove {hidden}"
+
+
+# The classic package, `pytorch_pretrained_bert`: adapters on the other one, which knows nothing of it.
+
+CLASSIC = ROOT / "src" / "pytorch_pretrained_bert"
+CLASSIC_MODULES = sorted(CLASSIC.rglob("*.py"))
+#: What computes something of a model: products, normalisations, activations, losses. Activations are passed on by
+#: name; slices, shapes, masks, sums of two losses and parts under other names are what adapters are for.
+MATHEMATICS = frozenset(
+    {
+        *("matmul", "bmm", "mm", "addmm", "baddbmm", "einsum", "tensordot", "linear", "conv1d", "embedding"),
+        *(
+            "softmax",
+            "log_softmax",
+            "sigmoid",
+            "logsigmoid",
+            "gelu",
+            "tanh",
+            "erf",
+            "exp",
+            "log",
+            "sqrt",
+            "rsqrt",
+            "pow",
+        ),
+        *("layer_norm", "scaled_dot_product_attention", "cross_entropy", "nll_loss", "mse_loss"),
+        *("CrossEntropyLoss", "MSELoss", "NLLLoss"),
+    }
+)
+
+
+#: What 0.6.2 has as a method of its own, which programs call.
+MATHEMATICS_BY_NAME = {"modeling_transfo_xl_utilities": {"linear"}}  # ProjectedAdaptiveLogSoftmax._compute_logit
+
+
+def called(tree: ast.Module) -> Iterator[str]:
+    """Last part of the name of each function called that is not the other package's, and `@` for products."""
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    passed_on = {
+        alias.asname or alias.name
+        for node in names
+        if (node.module or "").split(".")[0] == PACKAGE
+        for alias in node.names
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            if name.partition(".")[0] not in passed_on:
+                yield name.rpartition(".")[2]
+        elif isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.MatMult):
+            yield "@"
+
+
+def test_the_classic_package_is_there() -> None:
+    assert {"__init__", "__main__", "modeling", "tokenization", "optimization", "file_utils"} <= {
+        path.stem for path in CLASSIC_MODULES
+    }
+    assert (CLASSIC / "py.typed").is_file()
+
+
+def test_nothing_imports_the_classic_package() -> None:
+    faults = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for name in imports(path)
+        if name.split(".")[0] == CLASSIC.name
+    ]
+    assert not faults, "\n".join(faults)
+
+
+def test_the_classic_package_stands_on_the_other_alone() -> None:
+    """Whatever library it needs, it needs through `pytorch_transformers`."""
+    allowed = {PACKAGE, "torch", "lazy_loader", "typing_extensions", "huggingface_hub", *sys.stdlib_module_names}
+    faults = [
+        f"{path.relative_to(ROOT)} imports {node_name}"
+        for path in CLASSIC_MODULES
+        for node in ast.walk(parse(path))
+        for node_name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom) and not node.level
+            else []
+        )
+        if node_name.split(".")[0] not in allowed
+    ]
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("path", CLASSIC_MODULES, ids=lambda path: path.stem)
+def test_classic_modules_say_what_they_are_for_and_hold_no_mathematics(path: Path) -> None:
+    tree = parse(path)
+    assert len((ast.get_docstring(tree) or "").split()) >= 4, "no docstring that says something"
+    found = MATHEMATICS.union("@").intersection(called(tree)) - MATHEMATICS_BY_NAME.get(path.stem, set())
+    assert not found, f"computes {sorted(found)}; that belongs into {PACKAGE}"

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 import pytorch_transformers
+from generation.saved_transfo_xl import save_published_transfo_xl
 from hub.conftest import cache, hub_server  # noqa: F401  # fixtures
 from hub.server import HubServer
+from published import published
 from pytorch_transformers import (
     AutoConfig,
     AutoModel,
@@ -32,6 +34,10 @@ from pytorch_transformers import (
     OpenAIGPTLMHeadModel,
     OpenAIGPTModel,
     PretrainedConfig,
+    TransfoXLConfig,
+    TransfoXLLMHeadModel,
+    TransfoXLModel,
+    TransfoXLTokenizer,
 )
 from pytorch_transformers.models import bert
 from pytorch_transformers.models import family as family_module
@@ -155,6 +161,85 @@ def test_name_that_only_contains_a_family_is_no_answer(copy: Path, name: str) ->
         AutoModel.from_pretrained(folder)
 
 
+#: Fields that published packages write into `config.json` -> the family; None where no family has them for its own.
+FIELDS: list[tuple[str, str | None]] = [
+    ("n_token cutoffs d_model d_embed n_head d_head d_inner div_val mem_len same_length", "transfo_xl"),
+    ("n_token d_model n_layer n_head d_inner untie_r mem_len reuse_len same_length", None),  # XLNet
+    ("n_ctx n_embd n_head n_layer n_positions layer_norm_epsilon initializer_range vocab_size", "gpt2"),
+    ("n_ctx n_embd n_head n_layer n_positions layer_norm_epsilon n_special vocab_size", "gpt2"),  # of 0.6.2
+    ("n_ctx n_embd n_head n_layer n_positions layer_norm_epsilon dff vocab_size", None),  # CTRL
+    ("n_ctx n_embd n_head n_layer n_positions layer_norm_epsilon afn vocab_size", "openai_gpt"),
+    ("n_ctx n_embd n_head n_layer n_positions afn n_special vocab_size", "openai_gpt"),
+    ("hidden_size num_hidden_layers type_vocab_size layer_norm_eps vocab_size", None),  # BERT and RoBERTa
+    ("n_words emb_dim n_layers n_heads vocab_size", None),  # XLM
+    ("dim hidden_dim n_layers n_heads sinusoidal_pos_embds vocab_size", None),  # DistilBERT
+]
+
+
+@pytest.mark.parametrize(("fields", "expected"), FIELDS)
+def test_fields_of_one_family_alone_say_which_it_is(tmp_path: Path, fields: str, expected: str | None) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(dict.fromkeys(fields.split(), 1)), encoding="utf-8")
+    if expected:
+        assert family_of(tmp_path).name == expected
+    else:
+        with pytest.raises(ValueError, match="does not say what it is"):
+            family_of(tmp_path)
+
+
+def test_fields_count_for_more_than_the_name(tmp_path: Path) -> None:
+    folder = tmp_path / "bert-like"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"cutoffs": [], "div_val": 1}', encoding="utf-8")
+    assert family_of(folder).name == "transfo_xl"
+
+
+def test_name_of_two_families_is_no_answer(copy: Path) -> None:
+    folder = without_type(copy).rename(copy.with_name("bert-to-gpt2"))
+    with pytest.raises(ValueError, match="does not say what it is"):
+        family_of(folder)
+
+
+OLD, NEW = "pytorch_pretrained_bert", "pytorch_transformers"
+
+
+@pytest.mark.parametrize(
+    ("package", "module", "kind", "expected"),
+    [
+        *((package, "modeling_transfo_xl", "TransfoXLConfig", "transfo_xl") for package in (OLD, NEW)),
+        *((package, "modeling_gpt2", "GPT2Config", "gpt2") for package in (OLD, NEW)),
+        *((package, "modeling_openai", "OpenAIGPTConfig", "openai_gpt") for package in (OLD, NEW)),
+        *((package, "modeling_bert" if package == NEW else "modeling", "BertConfig", None) for package in (OLD, NEW)),
+        (NEW, "modeling_xlnet", "XLNetConfig", None),
+        (NEW, "modeling_xlm", "XLMConfig", None),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")  # of packages from 2019
+def test_configurations_of_the_published_packages(
+    tmp_path: Path, package: str, module: str, kind: str, expected: str | None
+) -> None:
+    """What they write themselves."""
+    config = getattr(published(package, module), kind)(30)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text(config.to_json_string(), encoding="utf-8")
+    if expected:
+        assert family_of(folder).name == expected
+    else:
+        with pytest.raises(ValueError, match="does not say what it is"):
+            family_of(folder)
+
+
+def test_published_folder_of_transformer_xl(tmp_path: Path) -> None:
+    """Its `config.json` has no `model_type`, and its vocabulary is a pickle."""
+    save_published_transfo_xl(tmp_path)
+    assert type(AutoConfig.from_pretrained(tmp_path)) is TransfoXLConfig
+    assert type(AutoModel.from_pretrained(tmp_path)) is TransfoXLModel
+    assert type(AutoModelWithLMHead.from_pretrained(tmp_path)) is TransfoXLLMHeadModel
+    assert type(AutoTokenizer.from_pretrained(tmp_path)) is TransfoXLTokenizer
+    (tmp_path / "config.json").unlink()
+    assert type(AutoTokenizer.from_pretrained(tmp_path)) is TransfoXLTokenizer
+
+
 def test_fault_d9_vocabulary_alone_is_enough(copy: Path) -> None:
     for path in copy.iterdir():
         if path.name != "vocab.txt":
@@ -178,7 +263,8 @@ def test_vocabulary_file_whose_name_says_nothing(copy: Path, tmp_path: Path) -> 
     path.parent.mkdir()
     (copy / "vocab.txt").rename(path)
     with pytest.raises(
-        OSError, match=r"no configuration; .* to which of bert, openai_gpt, gpt2 it belongs; use the class itself"
+        OSError,
+        match=r"no configuration; .* to which of bert, openai_gpt, gpt2, transfo_xl it belongs; use the class itself",
     ):
         AutoTokenizer.from_pretrained(path)
 

@@ -18,6 +18,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from published import published as published_module
 from pytorch_transformers.models.transfo_xl import punctuation as punctuation_module
 from pytorch_transformers.models.transfo_xl.tokenizer import TransfoXLTokenizer, Vocab
 from pytorch_transformers.tokenizers.calling import TextEncoder
@@ -95,11 +96,11 @@ def test_vocabulary_of_the_original_survives_saving(name: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("name", ["wikitext-2", "wikitext-103"])
 def test_equal_to_the_published_package_on_real_text(name: str) -> None:
-    published = pytest.importorskip("pytorch_pretrained_bert.tokenization_transfo_xl")
+    original = published_module("pytorch_pretrained_bert", "tokenization_transfo_xl")
     path = shared("data", "lm", name, "valid.txt")
     theirs: Any
     ours: Any
-    theirs, ours = (each(special=["<eos>"], min_freq=2) for each in (published.TransfoXLTokenizer, TransfoXLTokenizer))
+    theirs, ours = (each(special=["<eos>"], min_freq=2) for each in (original.TransfoXLTokenizer, TransfoXLTokenizer))
     for tokenizer in (theirs, ours):
         tokenizer.count_file(str(path), add_eos=True)
         tokenizer.build_vocab()

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "source",
         metavar="SOURCE",
         help="prefix or folder of a TensorFlow checkpoint, or folder of OpenAI GPT's NumPy files; or a PyTorch model; "
-        "or the corpus of Transformer-XL's program, cache.pkl",
+        "or a corpus of Transformer-XL, cache.pkl or corpus.bin",
     )
     parser.add_argument(
         "out",
@@ -228,7 +228,7 @@ CLASSIC: Final = (
         "convert_transfo_xl_checkpoint",
         transfo_xl.FAMILY,
         (
-            ("SOURCE", "prefix or folder of a TensorFlow checkpoint, or a corpus, cache.pkl"),
+            ("SOURCE", "prefix or folder of a TensorFlow checkpoint, or a corpus, cache.pkl or corpus.bin"),
             ("OUT", "folder that gets pytorch_model.bin and config.json, or the vocabulary and the corpus"),
             ("[CONFIG]", "its configuration (default: the file beside it, or the sizes that the checkpoint tells)"),
         ),

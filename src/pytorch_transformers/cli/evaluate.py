@@ -11,7 +11,7 @@ import math
 import sys
 from array import array
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,7 +34,6 @@ The lengths are by default those with which the paper evaluates on WikiText-103,
 text file is one text; each of its lines ends with <eos>, which is a word like others. A corpus is one that the
 published packages or the original program saved, or TransfoXLCorpus.save_pretrained."""
 
-FAMILY: Final = "transfo_xl"
 #: The splits of a corpus that each choice of `--split` stands for.
 SPLITS: Final = {"valid": ("valid",), "test": ("test",), "all": ("valid", "test")}
 
@@ -44,19 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         *("--model", "--model_name"), required=True, metavar="NAME", help="name, repository, folder or archive"
     )
-    parser.add_argument("--input_file", metavar="FILE", help="a text, UTF-8; - is standard input")
     parser.add_argument(
         "--corpus", metavar="NAME", help="name, repository, folder, corpus.bin or cache.pkl of a corpus"
     )
-    parser.add_argument(
-        "--add_eos",
-        action=Switch,
-        default=None,
-        help="end each line of the text with <eos> (default: if the vocabulary has it)",
-    )
+    add_text(parser)
     add_lengths(parser)
-    parser.set_defaults(split=None)  # "test", where there are splits; for a text it must not be given
-    parser.add_argument("--max_eval_steps", type=positive, metavar="N", help="stop after N segments (default: never)")
     parser.add_argument(
         "--warm_up",
         type=at_least(0),
@@ -71,11 +62,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_place(parser)
 
 
-def add_lengths(parser: argparse.ArgumentParser) -> None:
-    """Define the options that the published script has too."""
+def add_text(parser: argparse.ArgumentParser) -> None:
+    """Define the options that say which text is read, but for `--corpus`; `results` checks and reads them."""
+    parser.add_argument("--input_file", metavar="FILE", help="a text, UTF-8; - is standard input")
     parser.add_argument(
-        "--split", default="test", choices=tuple(SPLITS), help="part of the corpus; all is valid and test (test)"
+        "--add_eos",
+        action=Switch,
+        default=None,
+        help="end each line of that text with <eos> (default: if the vocabulary has it)",
     )
+    # No default: a text has no splits, and none may be given for it.
+    parser.add_argument("--split", choices=tuple(SPLITS), help="part of the corpus; all is valid and test (test)")
+
+
+def add_lengths(parser: argparse.ArgumentParser) -> None:
+    """Define the options that say how a text is read."""
     parser.add_argument("--batch_size", type=positive, default=10, metavar="N", help="streams at a time (%(default)s)")
     parser.add_argument("--tgt_len", type=positive, default=128, metavar="N", help="words of a segment (%(default)s)")
     parser.add_argument(
@@ -101,6 +102,7 @@ def add_lengths(parser: argparse.ArgumentParser) -> None:
         default=True,
         help="each word sees itself and mem_len before it, rather than all there are (default: yes)",
     )
+    parser.add_argument("--max_eval_steps", type=positive, metavar="N", help="stop after N segments (default: never)")
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -118,23 +120,52 @@ def at_least(least: int) -> Callable[[str], int]:
 
 def run(options: argparse.Namespace) -> int:
     """Compute and print the perplexity, of each split in turn."""
-    if (options.input_file is None) == (options.corpus is None):
+    if options.input_file is None and options.corpus is None:
         raise ValueError("give --input_file or --corpus, one of the two")
-    if options.corpus is None and options.split is not None:
-        raise ValueError(f"--split {options.split}: a text has no splits; they are for --corpus")
-    if options.corpus is not None and options.add_eos is not None:
-        raise ValueError("--add_eos is for --input_file; a corpus has its line ends, or not")
-    places = place(options)
-    model = load_model(options.model, options.dtype, device(options.device), **places)
-    if options.corpus is None:
-        tokenizer = _tokenizer(options.model, **places)
-        ids, unknown = encoded(_lines(options.input_file), tokenizer, options.add_eos)
-        _report(options, measured(model, ids, "evaluate", options), {"unknown": unknown})
-        return 0
-    corpus = load_corpus(options.corpus, model, options.model, **places)
-    for split in SPLITS[options.split or "test"]:
-        _report(options, measured(model, text_of(corpus, split), split, options), {"split": split})
+    where = device(options.device)
+    for found, more in results(options, options.model, options.dtype, where, **place(options)):
+        _report(options, found, more)
     return 0
+
+
+def results(
+    options: argparse.Namespace, name: str, dtype: str, where: str, **places: Any
+) -> "Iterator[tuple[Perplexity, dict[str, Any]]]":
+    """The perplexity of the text, or of each split of the corpus in turn, with what else there is to say.
+
+    Args:
+        options: Those of `add_text` and `add_lengths`, and `corpus`: None for that of the model, if there is no text.
+        name: The model.
+        dtype: Of its weights.
+        where: The device.
+        **places: Arguments of `from_pretrained`.
+
+    Yields:
+        The perplexity, and "unknown" for a text, "split" for a part of a corpus.
+
+    Raises:
+        OSError: Something is not there, or can't be read.
+        ValueError: Options contradict each other, or model and text do not belong together.
+    """
+    from ..generation.text import check_vocabulary
+
+    is_text = options.input_file is not None
+    if is_text and options.corpus is not None:
+        raise ValueError("give --input_file or --corpus, one of the two")
+    if is_text and options.split is not None:
+        raise ValueError(f"--split {options.split}: a text has no splits; they are for --corpus")
+    if not is_text and options.add_eos is not None:
+        raise ValueError("--add_eos is for --input_file; a corpus has its line ends, or not")
+    model = load_model(name, dtype, where, **places)
+    if is_text:
+        tokenizer = _tokenizer(name, **places)
+        check_vocabulary(tokenizer, model)
+        ids, unknown = encoded(_lines(options.input_file), tokenizer, options.add_eos)
+        yield measured(model, ids, "evaluate", options), {"unknown": unknown}
+        return
+    corpus = load_corpus(options.corpus or name, model, name, **places)
+    for split in SPLITS[options.split or "test"]:
+        yield measured(model, text_of(corpus, split), split, options), {"split": split}
 
 
 def load_model(name: str, dtype: str, where: str, **places: Any) -> Any:
@@ -144,11 +175,14 @@ def load_model(name: str, dtype: str, where: str, **places: Any) -> Any:
         OSError: There is none, or a file of it can't be read.
         ValueError: It is of another family, or its language model was not trained.
     """
+    from ..models import transfo_xl
     from ..models.family import family_of
     from .generate import language_model
 
-    family = family_of(name, **places)
-    if family.name != FAMILY:
+    family = transfo_xl.FAMILY
+    with suppress(ValueError):  # it doesn't say; then it is taken for one, and its configuration and weights decide
+        family = family_of(name, **places)
+    if family is not transfo_xl.FAMILY:
         raise ValueError(
             f"{name} is no Transformer-XL but of the family {family.name}; for OpenAI GPT and GPT-2 there is "
             "`pytorch_transformers perplexity`"
@@ -263,7 +297,7 @@ def measured(model: Any, ids: "Tensor", name: str, options: argparse.Namespace) 
         model: The model.
         ids: The text, [n].
         name: What the bar is called.
-        options: The lengths, of `add_lengths`; `max_eval_steps` and `warm_up` if there are such.
+        options: Those of `add_lengths`; `warm_up` if there is such.
 
     Raises:
         ValueError: See `models.transfo_xl.evaluation.evaluate`.
@@ -288,7 +322,7 @@ def measured(model: Any, ids: "Tensor", name: str, options: argparse.Namespace) 
             clamp_len=options.clamp_len,
             same_length=options.same_length,
             warm_up=getattr(options, "warm_up", None),
-            max_eval_steps=getattr(options, "max_eval_steps", None),
+            max_eval_steps=options.max_eval_steps,
             progress=show,
         )
 

@@ -145,7 +145,6 @@ def load(name: str, dtype: str, where: str, **places: Any) -> "TextGenerator":
     model_class = family.load("language_model")
     tokenizer = family.load("tokenizer").from_pretrained(name, **places)
     model = language_model(model_class, name, dtype, where, **places)
-    # The words of Transformer-XL do not tell where a line ends; a token of its own does.
     return TextGenerator(model, tokenizer)
 
 

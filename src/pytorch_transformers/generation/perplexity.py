@@ -83,7 +83,7 @@ def perplexity(
     if limit is None:
         raise ValueError(
             "this model reads texts of any length with a memory, not windows: use `pytorch_transformers evaluate`, or "
-            "models.transfo_xl.evaluation.evaluate"
+            "pytorch_transformers.evaluate"
         )
     window = whole_number("window", limit if window is None else window, 2)
     if window > limit:

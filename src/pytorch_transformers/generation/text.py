@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, overload
+from typing import Any, Final, Literal, Protocol, overload
 
 from torch import Tensor
 
@@ -43,6 +43,19 @@ class Tokenizer(Protocol):
         """The text of ids."""
 
 
+def check_vocabulary(tokenizer: Tokenizer, model: CausalModel) -> None:
+    """Refuse a tokenizer whose ids are not all among those of the model.
+
+    Raises:
+        ValueError: It has more tokens than the model has ids.
+    """
+    if len(tokenizer) > model.vocabulary_size():
+        raise ValueError(
+            f"the tokenizer has {len(tokenizer)} tokens, but the model {model.vocabulary_size()}: one belongs to "
+            "another model, or tokens were added without model.resize_token_embeddings"
+        )
+
+
 @dataclass(frozen=True)
 class GeneratedText:
     """One continuation.
@@ -71,25 +84,28 @@ class TextGenerator:
         model: A language model, such as `GPT2LMHeadModel`.
         tokenizer: Its tokenizer. Where it has fewer tokens than the model has ids, the others are never chosen.
         line_end_token_id: The id that ends a line, for models of words, such as Transformer-XL, whose tokenizer takes
-            a line end for a space: see `Lines`. By default the tokenizer's attribute of that name, if it has one.
+            a line end for a space: see `Lines`. "tokenizer" asks the tokenizer's attribute of that name, if it has one.
+            None for none: texts are then what the tokenizer makes of them, and its `eos_token_id` ends one.
 
     Raises:
         ValueError: The tokenizer has more tokens than the model has ids, so one of them is another's; or it does
             something to bytes that are no text that can't be done piece by piece.
     """
 
-    def __init__(self, model: CausalModel, tokenizer: Tokenizer, *, line_end_token_id: int | None = None) -> None:
-        if len(tokenizer) > model.vocabulary_size():
-            raise ValueError(
-                f"the tokenizer has {len(tokenizer)} tokens, but the model {model.vocabulary_size()}: one belongs to "
-                "another model, or tokens were added without model.resize_token_embeddings"
-            )
+    def __init__(
+        self,
+        model: CausalModel,
+        tokenizer: Tokenizer,
+        *,
+        line_end_token_id: int | Literal["tokenizer"] | None = "tokenizer",
+    ) -> None:
+        check_vocabulary(tokenizer, model)
         if (handler := getattr(tokenizer, "errors", "replace")) not in _HANDLERS:
             raise ValueError(
                 f"the tokenizer has errors={handler!r}, but a model may write bytes that are no text (yet): build it "
                 f"with errors= {' or '.join(map(repr, _HANDLERS))}"
             )
-        if line_end_token_id is None:
+        if line_end_token_id == "tokenizer":
             line_end_token_id = getattr(tokenizer, "line_end_token_id", None)
         self.model = model
         self.tokenizer = tokenizer

@@ -2,6 +2,7 @@
 
 import inspect
 import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike, fspath
@@ -69,6 +70,7 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
         self.config = config
         self.is_initialised = False
         self._is_loaded = False
+        self.register_load_state_dict_pre_hook(_without_constants)  # type: ignore[no-untyped-call]
 
     # Construction
 
@@ -467,6 +469,14 @@ def _has_config(location: Location, kind: type[PretrainedConfig]) -> bool:
     """Whether a configuration was named, or lies in the place."""
     named = location.chosen is not None and location.chosen.suffix == ".json"
     return named or location.first(kind.filenames) is not None
+
+
+def _without_constants(model: nn.Module, state: dict[str, Any], prefix: str, *others: Any) -> None:
+    """Leave out of a state dict, before it is loaded, what the code makes itself."""
+    del prefix, others
+    patterns = [re.compile(pattern) for pattern in getattr(model, "constant_keys", ())]
+    for name in [name for name in state if any(pattern.search(name) for pattern in patterns)]:
+        del state[name]
 
 
 def _remove_preferred(folder: Path) -> None:

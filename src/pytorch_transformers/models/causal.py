@@ -1,4 +1,7 @@
-"""What the heads of both GPT models do with the states of their decoder."""
+"""What the heads of causal models share.
+
+Of all of them: text generation. Of both GPT models: losses and scores from the states of their decoder.
+"""
 
 from typing import Any
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from pathlib import Path, PurePath
 from typing import Any, Final
@@ -21,9 +22,10 @@ _CONFIG_FILES: Final = tuple(dict.fromkeys(name for family in FAMILIES for name 
 def family_of(name_or_path: str | PathLike[str], **place: Any) -> Family:
     """Find out which family a checkpoint belongs to.
 
-    A shortcut name says it; otherwise `model_type` in the configuration, or the name that only one family gives its
-    configuration file, or, for files without either, a family whose name is a word in the given name. A place without
-    a configuration may still have a tokenizer that says it: see `_family_of_tokenizer`.
+    A shortcut name says it; otherwise `model_type` in the configuration. The published packages wrote none: then the
+    fields say it that only one family has, or the name that only one family gives its configuration file, or a family
+    whose name is a word in the given name. A place without a configuration may still have a tokenizer that says it: see
+    `_family_of_tokenizer`.
 
     Args:
         name_or_path: As for `from_pretrained`.
@@ -45,12 +47,19 @@ def family_of(name_or_path: str | PathLike[str], **place: Any) -> Family:
     path = chosen if named else location.first(_CONFIG_FILES)
     if path is None:
         return _family_of_tokenizer(location, name)
-    kind = _model_type(path)
-    for family in FAMILIES:
-        if kind == family.config_class.model_type:
-            return family
-        if kind is None and (location.first(family.config_only) or _is_word_in(family.name, name)):
-            return family
+    values = _values(path)
+    kind = values.get("model_type")
+    signs: tuple[Callable[[Family], bool], ...] = (
+        lambda family: _has_fields(family, values),
+        lambda family: location.first(family.config_only) is not None,
+        lambda family: _is_word_in(family.name, name),
+    )
+    if kind is not None:
+        signs = (lambda family: kind == family.config_class.model_type,)
+    for sign in signs:
+        found = [family for family in FAMILIES if sign(family)]
+        if len(found) == 1:
+            return found[0]
     known = ", ".join(family.config_class.model_type for family in FAMILIES)
     if kind is None:
         raise ValueError(f"{path} does not say what it is: add a model_type, one of {known}, or use the class itself")
@@ -77,7 +86,7 @@ def _family_of_tokenizer(location: Location, name: str) -> Family:
     """
     chosen = location.chosen
     saved = location.file(TOKENIZER_CONFIG_FILE)
-    kind = "" if saved is None else str(_value(saved, "tokenizer_class")).removesuffix("Fast")
+    kind = "" if saved is None else str(_values(saved).get("tokenizer_class")).removesuffix("Fast")
     for families in (
         [family for family in FAMILIES if chosen is not None and _is_word_in(family.name, name)],
         [family for family in FAMILIES if kind and family.classes["tokenizer"].endswith(f":{kind}")],
@@ -92,18 +101,19 @@ def _family_of_tokenizer(location: Location, name: str) -> Family:
     )
 
 
-def _model_type(path: Path) -> str | None:
-    kind: str | None = _value(path, "model_type")
-    return kind
+def _has_fields(family: Family, values: Mapping[str, Any]) -> bool:
+    """Whether a configuration has the fields that only this family has."""
+    fields = family.config_fields
+    return bool(fields) and all((name in values) == there for name, there in fields.items())
 
 
-def _value(path: Path, key: str) -> Any:
-    """One value of a file; None where it has none."""
+def _values(path: Path) -> dict[str, Any]:
+    """What a file says; {} where it is no JSON object."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise OSError(f"{path} is no configuration in JSON: {error}") from error
-    return values.get(key) if isinstance(values, dict) else None
+    return values if isinstance(values, dict) else {}
 
 
 def _is_word_in(word: str, name: str) -> bool:

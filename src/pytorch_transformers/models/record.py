@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,13 @@ class Family:
         config_class: Its configuration.
         repositories: Shortcut name -> repository on the hub.
         classes: Kind of class ("model", "tokenizer", "masked_lm", …) -> "module:Class" below the folder.
-        tokenizer_files: Names of the files that the tokenizer reads, those that may be missing included.
+        tokenizer_files: Names of the files that the tokenizer reads, those that may be missing included; the first tells
+            the family where nothing else does.
         original_files: Those of them that the original program has -> what it calls them.
         config_only: Names of configuration files that only this family has.
+        config_fields: Which fields the configurations of this family have, and no other's have (False: which not), for
+            those that were saved without a `model_type`; {} where another family has the same.
+        corpus_files: What a corpus may consist of beside the vocabulary, the files of one form together.
         published_sizes: Whether an original checkpoint without a configuration is one of the published size.
     """
 
@@ -35,6 +39,8 @@ class Family:
     tokenizer_files: tuple[str, ...]
     original_files: Mapping[str, str]
     config_only: tuple[str, ...] = ()
+    config_fields: Mapping[str, bool] = field(default_factory=dict)
+    corpus_files: tuple[tuple[str, ...], ...] = ()
     published_sizes: bool = False
 
     def load(self, kind: str) -> Any:

@@ -22,6 +22,11 @@ def recording() -> bool:
     return torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
 
 
+def transforming() -> bool:
+    """Whether the code runs inside `torch.func.grad`, `vmap` and the like, which take no custom gradients."""
+    return torch._C._are_functorch_transforms_active()
+
+
 def values_readable(x: Tensor) -> bool:
     """Whether looking at the values of `x` is allowed here (see the module's text)."""
     if recording() or x.is_meta:

@@ -88,27 +88,29 @@ class ConstantLRSchedule(LambdaLR):
         super().__init__(optimizer, constant, last_epoch=last_epoch)
 
 
-class _StepSchedule(LambdaLR):
-    """What the others share: numbers of steps that are checked, and one warning past the end.
+class _WarmupSchedule(LambdaLR):
+    """What those with a warm-up share: its length, checked."""
 
-    Raises:
-        ValueError: A number of steps is negative, a fraction, or too large for the other.
-    """
-
-    def __init__(self, optimizer: Optimizer, warmup_steps: float, t_total: float | None, last_epoch: int) -> None:
+    def __init__(self, optimizer: Optimizer, warmup_steps: float, last_epoch: int) -> None:
         self.warmup_steps = _steps("warmup_steps", warmup_steps, minimum=0.0)
-        self._warned = False
-        if t_total is not None:
-            self.t_total = _steps("t_total", t_total, minimum=1.0)
-            if warmup_steps > t_total:
-                raise ValueError(
-                    f"warmup_steps: {warmup_steps}, is more than t_total, {t_total} steps: the rate would never be full"
-                )
         super().__init__(optimizer, self.lr_lambda, last_epoch=last_epoch)
 
     def lr_lambda(self, step: int) -> float:
         """The factor at `step`."""
         raise NotImplementedError
+
+
+class _EndingSchedule(_WarmupSchedule):
+    """What those with an end share: its place, checked, and one warning past it."""
+
+    def __init__(self, optimizer: Optimizer, warmup_steps: float, t_total: float, last_epoch: int) -> None:
+        self.t_total = _steps("t_total", t_total, minimum=1.0)
+        if _steps("warmup_steps", warmup_steps, minimum=0.0) > t_total:
+            raise ValueError(
+                f"warmup_steps: {warmup_steps}, is more than t_total, {t_total} steps: the rate would never be full"
+            )
+        self._warned = False
+        super().__init__(optimizer, warmup_steps, last_epoch)
 
     def _warn_past_end(self, step: int) -> None:
         if step > self.t_total and not self._warned:
@@ -116,7 +118,7 @@ class _StepSchedule(LambdaLR):
             logger.warning(_PAST_THE_END, type(self).__name__, step, self.t_total)
 
 
-class WarmupConstantSchedule(_StepSchedule):
+class WarmupConstantSchedule(_WarmupSchedule):
     """The rate rises from 0 to its full value in `warmup_steps` steps and stays there.
 
     Args:
@@ -129,14 +131,14 @@ class WarmupConstantSchedule(_StepSchedule):
     """
 
     def __init__(self, optimizer: Optimizer, warmup_steps: float, last_epoch: int = -1) -> None:
-        super().__init__(optimizer, warmup_steps, None, last_epoch)
+        super().__init__(optimizer, warmup_steps, last_epoch)
 
     def lr_lambda(self, step: int) -> float:
         """The factor at `step`, from 0 to 1."""
         return warmup_constant(step, self.warmup_steps)
 
 
-class WarmupLinearSchedule(_StepSchedule):
+class WarmupLinearSchedule(_EndingSchedule):
     """The rate rises from 0 to its full value in `warmup_steps` steps, then falls in a straight line to 0 at `t_total`.
 
     Args:
@@ -158,7 +160,7 @@ class WarmupLinearSchedule(_StepSchedule):
         return warmup_linear(step, self.warmup_steps, self.t_total)
 
 
-class WarmupCosineSchedule(_StepSchedule):
+class WarmupCosineSchedule(_EndingSchedule):
     """The rate rises from 0 to its full value in `warmup_steps` steps, then follows a cosine.
 
     Args:
@@ -185,7 +187,7 @@ class WarmupCosineSchedule(_StepSchedule):
         return warmup_cosine(step, self.warmup_steps, self.t_total, self.cycles)
 
 
-class WarmupCosineWithHardRestartsSchedule(_StepSchedule):
+class WarmupCosineWithHardRestartsSchedule(_EndingSchedule):
     """The rate rises from 0 to its full value in `warmup_steps` steps, then falls `cycles` times along a cosine.
 
     Args:

@@ -633,6 +633,9 @@ def test_a_corpus_is_told_from_a_checkpoint_by_what_it_is(tmp_path: Path) -> Non
     for name in ("model.safetensors", "pytorch_model.bin", "config.json"):
         (folder / name).touch()
         assert not is_corpus(folder / name)
+    for name in ("corpus.bin", "transfo-xl-wt103-corpus.bin"):  # weights are .bin too: by its name
+        (folder / name).touch()
+        assert is_corpus(folder / name)
 
 
 WORDS = ("<eos>", "the", "onion", "of")
@@ -685,6 +688,23 @@ def test_a_corpus(
     assert isinstance(corpus.train, Tensor)
     assert corpus.train.tolist() == [1, 2, 3, 1, 0]
     assert not (out / "pytorch_model.bin").exists()
+
+
+@pytest.mark.parametrize("command", [["convert", "--family", "transfo_xl"], ["convert_transfo_xl_checkpoint"]], ids=len)
+def test_a_published_corpus(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`corpus.bin`, with its vocabulary beside it."""
+    symbols = {"idx2sym": list(WORDS), "sym2idx": {word: i for i, word in enumerate(WORDS)}}
+    splits = {name: np.array([1, 2, 3, 1, 0]) for name in ("train", "valid", "test")}
+    torch.save({"dataset": "wt103", **splits}, tmp_path / "corpus.bin", _use_new_zipfile_serialization=False)
+    assert main([*command, str(tmp_path / "corpus.bin"), str(tmp_path / "out")]) == 1
+    assert "vocab" in capsys.readouterr().err  # it is missing
+    torch.save(symbols, tmp_path / "vocab.bin", _use_new_zipfile_serialization=False)
+    assert main([*command, str(tmp_path / "corpus.bin"), str(tmp_path / "out")]) == 0
+    assert "corpus from" in capsys.readouterr().out
+    corpus = TransfoXLCorpus.from_pretrained(tmp_path / "out")
+    assert corpus.vocab.idx2sym == list(WORDS)
+    assert isinstance(corpus.test, Tensor)
+    assert corpus.test.tolist() == [1, 2, 3, 1, 0]
 
 
 def test_a_corpus_and_a_checkpoint_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

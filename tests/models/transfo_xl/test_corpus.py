@@ -16,6 +16,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from published import published
 from pytorch_transformers.models.transfo_xl.corpus import (
     CACHE_FOLDER,
     Corpus,
@@ -388,9 +389,9 @@ def test_other_encodings_are_named(texts: Path) -> None:
 
 
 def test_equal_to_the_published_package(texts: Path) -> None:
-    published = pytest.importorskip("pytorch_pretrained_bert.tokenization_transfo_xl")
+    original = published("pytorch_pretrained_bert", "tokenization_transfo_xl")
     for dataset, options in (("ptb", {"lower_case": True}), ("wt103", {}), ("wt2", {})):
-        theirs = published.TransfoXLCorpus(special=["<eos>"], **options)
+        theirs = original.TransfoXLCorpus(special=["<eos>"], **options)
         theirs.build_corpus(str(texts), dataset)
         ours = TransfoXLCorpus(special=["<eos>"], **options)
         ours.build_corpus(texts, dataset)

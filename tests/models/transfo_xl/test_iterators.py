@@ -11,6 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from published import published
 from pytorch_transformers.models.transfo_xl.iterators import (
     Batch,
     LMMultiFileIterator,
@@ -153,7 +154,7 @@ def test_files_one_after_the_other(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_equal_to_the_published_package(tmp_path: Path, seed: int) -> None:
-    published = pytest.importorskip("pytorch_pretrained_bert.tokenization_transfo_xl")
+    original = published("pytorch_pretrained_bert", "tokenization_transfo_xl")
     random = np.random.RandomState(seed)
     data = torch.from_numpy(random.randint(0, 50, 403))
     sentences = [torch.from_numpy(random.randint(0, 50, random.randint(2, 9))) for _ in range(60)]
@@ -161,7 +162,7 @@ def test_equal_to_the_published_package(tmp_path: Path, seed: int) -> None:
     names = [str(path) for path in paths]
     for ext_len in (None, 3):
         ours: Any = LMOrderedIterator(data, 4, 7, ext_len=ext_len)
-        theirs: Any = published.LMOrderedIterator(data, 4, 7, ext_len=ext_len)
+        theirs: Any = original.LMOrderedIterator(data, 4, 7, ext_len=ext_len)
         assert lists(ours) == lists(theirs)
         assert torch.equal(ours.data, theirs.data)
         assert (ours.n_step, ours.n_batch) == (theirs.n_step, theirs.n_batch)
@@ -173,13 +174,13 @@ def test_equal_to_the_published_package(tmp_path: Path, seed: int) -> None:
     # More than half a batch given again would be an overlap, in which the published iterator copies over what it reads.
     for shuffle, ext_len in itertools.product((False, True), (None, 2)):
         ours = LMShuffledIterator(sentences, 3, 5, ext_len=ext_len, shuffle=shuffle)
-        theirs = published.LMShuffledIterator(sentences, 3, 5, ext_len=ext_len, shuffle=shuffle)
+        theirs = original.LMShuffledIterator(sentences, 3, 5, ext_len=ext_len, shuffle=shuffle)
         np.random.seed(seed)
         mine = lists(ours) + lists(ours)
         np.random.seed(seed)
         assert mine == lists(theirs) + lists(theirs)
         ours = LMMultiFileIterator(names, tokenizer, 1, 2, shuffle=shuffle)
-        theirs = published.LMMultiFileIterator(list(names), tokenizer, 1, 2, shuffle=shuffle)
+        theirs = original.LMMultiFileIterator(list(names), tokenizer, 1, 2, shuffle=shuffle)
         np.random.seed(seed)
         mine = lists(ours) + lists(ours)
         np.random.seed(seed)

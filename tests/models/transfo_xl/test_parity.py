@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from published import published
 from pytorch_transformers import TransfoXLLMHeadModel, TransfoXLModel
 
 from ..battery import build
 from ..compare import assert_same
-from .published import published
 from .reference import NumpyTransfoXL
 from .tiny import CASE, HEADS, KINDS, LAYERS, VIEWS, VOCAB, words
 
@@ -129,7 +129,7 @@ def test_equals_the_published_package(kind: str) -> None:
     """Losses, scores, memories of segments. Its epsilon is 1e-5, and its `same_length` shows one token fewer."""
     changes: dict[str, Any] = {**PUBLISHED_KINDS[kind], "layer_norm_epsilon": 1e-5, "same_length_one_fewer": True}
     model = build(CASE, TransfoXLLMHeadModel, **changes)
-    module = published("modeling_transfo_xl")
+    module = published("pytorch_transformers", "modeling_transfo_xl")
     names = ["cutoffs", "d_model", "d_embed", "n_head", "d_head", "d_inner", "div_val", "pre_lnorm", "n_layer"]
     names += ["tgt_len", "ext_len", "mem_len", "clamp_len", "same_length", "untie_r", "dropout", "dropatt"]
     config = module.TransfoXLConfig(VOCAB, **{name: getattr(model.config, name) for name in names})

@@ -259,7 +259,7 @@ def test_five_and_three_tokens_in_a_cache() -> None:
 @pytest.mark.parametrize("same_length", [False, True])
 def test_greedy_text_is_what_the_memory_says(same_length: bool) -> None:
     """`generate` against the model called step by step with the memories it returns."""
-    model = build(CASE, TransfoXLLMHeadModel, noise=0.3, same_length=same_length, clamp_len=6)
+    model = build(CASE, TransfoXLLMHeadModel, noise=0.1, same_length=same_length, clamp_len=6)
     prompt = words(2, 5, 10)
     with torch.no_grad():
         output = model(prompt)
@@ -547,7 +547,8 @@ def test_autocast() -> None:
     assert_same(scores.double().exp().sum(-1), torch.ones(3, 8), "add up to 1", max_abs=0.05, max_std=0.02)
     for name, gradient in gradients(model, output.loss.mean()).items():
         assert gradient.dtype == torch.float32
-        assert difference(gradient, expected[name])[0] < 0.1 * (0.05 + float(expected[name].abs().max())), name
+        # Eight bits, and rectifiers that let a slope through on one side only: a few percent of the whole gradient.
+        assert float((gradient - expected[name]).norm()) < 0.1 * float(expected[name].norm()), name
 
 
 def test_distances_are_exact_in_half_precision() -> None:

@@ -35,5 +35,5 @@ FAMILY: Final = Family(
         "tokenizer.json",
     ),
     original_files={"vocab.txt": "vocab.txt"},
-    config_only=("bert_config.json",),
+    config_only=("bert_config.json",),  # no config_fields: RoBERTa's are the same
 )

@@ -35,5 +35,6 @@ FAMILY: Final = Family(
     ),
     original_files={"vocab.json": "encoder.json", "merges.txt": "vocab.bpe"},
     config_only=("hparams.json",),
+    config_fields={"n_ctx": True, "layer_norm_epsilon": True, "afn": False, "dff": False},  # afn: GPT's; dff: CTRL's
     published_sizes=True,
 )

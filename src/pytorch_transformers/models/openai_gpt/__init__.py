@@ -35,5 +35,6 @@ FAMILY: Final = Family(
         "tokenizer.json",
     ),
     original_files={"vocab.json": "encoder_bpe_40000.json", "merges.txt": "vocab_40000.bpe"},
+    config_fields={"n_ctx": True, "afn": True},
     published_sizes=True,
 )

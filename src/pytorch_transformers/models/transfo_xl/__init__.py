@@ -23,6 +23,9 @@ FAMILY: Final = Family(
         "language_model": "heads:TransfoXLLMHeadModel",
         "tokenizer": "tokenizer:TransfoXLTokenizer",
     },
-    tokenizer_files=("vocab.txt", "vocab.bin", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    # First what is published: vocab.txt without a word beside it is BERT's.
+    tokenizer_files=("vocab.bin", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     original_files={},
+    config_fields={"cutoffs": True, "div_val": True},  # n_token and d_model are XLNet's too
+    corpus_files=(("corpus.json", "corpus.safetensors"), ("corpus.bin",), ("cache.pkl",)),
 )

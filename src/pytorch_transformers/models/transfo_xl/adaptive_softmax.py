@@ -16,11 +16,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ...nn.checks import recording
+from ...nn.checks import recording, transforming
+from .config import check_cutoffs
 
 #: Scores in memory at a time: 2^22 of float32 are 16 MiB. And words of a block at least, for products to be fast.
 _BLOCK: Final = 1 << 22
 _LEAST_WORDS: Final = 256
+#: Standard deviation of the matrices of a module that is used alone; a model draws them as its configuration says.
+_NEW: Final = 0.01
 #: Of all scores, N V, the share that may be kept for the backward pass is one in so many.
 _KEPT_SHARE: Final = 8
 
@@ -39,7 +42,12 @@ class Cluster(NamedTuple):
 
 
 def clusters(n_token: int, d_embed: int, cutoffs: Sequence[int], div_val: int) -> list[Cluster]:
-    """The head and the tails of a vocabulary."""
+    """The head and the tails of a vocabulary.
+
+    Raises:
+        ValueError: The cut-offs don't rise, or lie beyond the vocabulary.
+    """
+    check_cutoffs(cutoffs, n_token)
     ends = [0, *cutoffs, n_token]
     return [Cluster(start, stop, d_embed // div_val**i) for i, (start, stop) in enumerate(pairwise(ends))]
 
@@ -56,12 +64,11 @@ def _projected(part: Cluster, d_proj: int, div_val: int, proj_same_dim: bool) ->
 
 def _matrices(wanted: Sequence[bool], parts: Sequence[Cluster], d_proj: int) -> nn.ParameterList:
     """A matrix [H, width] for each part that wants one, None for the others."""
-    return nn.ParameterList(
-        [
-            nn.Parameter(torch.empty(d_proj, part.width)) if want else None
-            for want, part in zip(wanted, parts, strict=True)
-        ]
-    )
+    matrices = nn.ParameterList()
+    for want, part in zip(wanted, parts, strict=True):
+        matrix = nn.Parameter(torch.empty(d_proj, part.width)) if want else None
+        matrices.append(matrix if matrix is None else nn.init.normal_(matrix, 0.0, _NEW))
+    return matrices
 
 
 class AdaptiveEmbedding(nn.Module):
@@ -119,7 +126,10 @@ class AdaptiveEmbedding(nn.Module):
         """Ids [...] -> vectors [..., H], times the root of H."""
         if len(self._parts) == 1:
             return self._looked_up(0, inp) * self.emb_scale
+        if not recording() and not inp.numel():
+            return self.weight.new_zeros(*inp.shape, self.d_proj)
         ids = inp.reshape(-1)
+        last = len(self._parts) - 1
         if recording():  # the number of words of a cluster must not be part of a graph: each table is asked for all
             result: Tensor | None = None
             for number, part in enumerate(self._parts):
@@ -129,7 +139,10 @@ class AdaptiveEmbedding(nn.Module):
             return result.view(*inp.shape, -1) * self.emb_scale
         vectors, places = [], []
         for number, part in enumerate(self._parts):
-            place = ((ids >= part.start) & (ids < part.stop)).nonzero().squeeze(1)
+            # Ids that are none go to the first or last table, whose lookup fails.
+            start = part.start if number else -torch.inf
+            stop = part.stop if number < last else torch.inf
+            place = ((ids >= start) & (ids < stop)).nonzero().squeeze(1)
             if place.numel():
                 places.append(place)
                 vectors.append(self._looked_up(number, ids[place] - part.start))
@@ -204,25 +217,38 @@ class ProjectedAdaptiveLogSoftmax(nn.Module):
 
         Returns:
             [N] negative log-likelihoods, in float32 at least; or `log_prob(hidden)`.
+
+        Raises:
+            ValueError: The shapes don't fit.
         """
         del keep_order
         if labels is None:
             return self.log_prob(hidden)
+        if not recording() and (hidden.ndim != 2 or labels.shape != hidden.shape[:1]):
+            raise ValueError(
+                f"hidden, labels: expected shapes [N, H] and [N], found {list(hidden.shape)} and {list(labels.shape)}"
+            )
         labels = labels.long()
-        if recording():
+        if recording() or transforming():
             scores = self.log_prob(hidden).gather(1, labels.clamp(min=0)[:, None]).squeeze(1)
             return -scores.to(_exact(scores.dtype)).where(labels >= 0, 0.0)
         return self._losses(hidden, labels)
 
     def log_prob(self, hidden: Tensor) -> Tensor:
-        """Log-probabilities [N, V] of all words, from states [N, H]."""
+        """Log-probabilities [N, V] of all words, from states [N, H].
+
+        Raises:
+            ValueError: The states have another shape.
+        """
+        if not recording() and hidden.ndim != 2:
+            raise ValueError(f"hidden: expected shape [N, H], found {list(hidden.shape)}")
         head, *tails = self._parts
         scores = self._scores(0, self._narrowed(0, hidden))  # [N, head + tails]
         of_head = torch.log_softmax(scores, dim=-1)
         if not tails:
             return of_head
         pieces = [of_head[:, : head.words]]
-        if of_head.requires_grad or recording():
+        if torch.is_grad_enabled() or recording():  # a gradient may be asked of a tail alone
             for number in range(1, len(self._parts)):
                 within = torch.log_softmax(self._scores(number, self._narrowed(number, hidden)), dim=-1)
                 pieces.append(within + of_head[:, head.words + number - 1, None])
@@ -262,7 +288,8 @@ class ProjectedAdaptiveLogSoftmax(nn.Module):
         places, targets = [], []
         of_head = labels
         for number, part in enumerate(self._parts[1:], 1):
-            place = ((labels >= part.start) & (labels < part.stop)).nonzero().squeeze(1)
+            stop = part.stop if number < self.tails else torch.inf  # what is beyond the last word fails there
+            place = ((labels >= part.start) & (labels < stop)).nonzero().squeeze(1)
             places.append(place)
             targets.append(labels[place] - part.start)
             of_head = of_head.index_fill(0, place, head.words + number - 1)
@@ -333,7 +360,7 @@ class _ClusterLosses(torch.autograd.Function):
                 norm = here if block.start == 0 else torch.logaddexp(norm, here)
                 place = (target - block.start)[:, None]
                 inside = (place >= 0) & (place < scores.shape[1])
-                found = scores.gather(1, place.clamp(0, scores.shape[1] - 1)).where(inside, 0.0)
+                found = scores.gather(1, tables.columns(block, place)).where(inside, 0.0)
                 wanted = found if block.start == 0 else wanted + found
                 if scores.numel() <= room:
                     room -= scores.numel()
@@ -346,7 +373,9 @@ class _ClusterLosses(torch.autograd.Function):
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Any, ...]:
         """The gradients, given those of the losses."""
         if torch.is_grad_enabled():  # create_graph=True
-            raise RuntimeError("this loss has no second derivatives; take model.crit.log_prob, and gather the labels")
+            raise RuntimeError(
+                "this loss has no second derivatives; take the scores (no labels) and output_attentions=True, and gather"
+            )
         tail_weight, tail_bias, *tensors = saved = ctx.saved_tensors
         tables = _Tables(ctx.parts, tail_weight, tail_bias, tensors)
         wanted = ctx.needs_input_grad[2:]
@@ -362,7 +391,7 @@ class _ClusterLosses(torch.autograd.Function):
                 change = change.sub_(ctx.norms[number]).exp_().mul_(slope)  # softmax times what comes after, …
                 place = (target - block.start)[:, None]
                 inside = (place >= 0) & (place < change.shape[1])  # … less that at the label
-                change.scatter_add_(1, place.clamp(0, change.shape[1] - 1), (-slope).where(inside, 0.0))
+                change.scatter_add_(1, tables.columns(block, place), (-slope).where(inside, 0.0))
                 low = change.to(rows.dtype)
                 for span, weight, _ in tables.of(block):
                     if of_rows is not None:
@@ -417,6 +446,12 @@ class _Tables(NamedTuple):
         yield slice(0, stop - block.start), weight, bias
         if block.stop > stop:
             yield slice(stop - block.start, None), self.tail_weight, self.tail_bias
+
+    def columns(self, block: _Block, place: Tensor) -> Tensor:
+        """Places [n, 1] that may lie outside of a block, as columns of it; beyond the last block there is none."""
+        width = block.stop - block.start
+        last = block.stop >= self.parts[block.number].words
+        return place.clamp(min=0) if last else place.clamp(0, width - 1)
 
     def scores(self, block: _Block) -> Tensor:
         """Scores [n, words] of a block, in float32 at least."""

@@ -14,6 +14,20 @@ _CUTOFFS: Final = (20000, 40000, 200000)
 _INITIALISATIONS: Final = ("normal", "uniform")
 
 
+def check_cutoffs(cutoffs: Sequence[int], words: int) -> None:
+    """Raise `ValueError` unless the clusters of a vocabulary of that many words have words each."""
+    if any(start >= end for start, end in pairwise([0, *cutoffs, words])):
+        raise ValueError(
+            f"cutoffs: {list(cutoffs)} must rise and be below vocab_size, {words}; use cutoffs=[] for a small vocabulary"
+        )
+
+
+def _switch(name: str, value: Any) -> bool:
+    if not isinstance(value, bool) and value not in (0, 1):
+        raise ValueError(f"{name}: expected true or false, found {value!r}")
+    return bool(value)
+
+
 class TransfoXLConfig(PretrainedConfig):
     """Sizes of a Transformer-XL model; the defaults are those of the large one for WikiText-103.
 
@@ -109,6 +123,8 @@ class TransfoXLConfig(PretrainedConfig):
         if words is None:
             return
         self.vocab_size = words
+        if not isinstance(cutoffs, list | tuple):
+            raise ValueError(f"cutoffs: expected a list of numbers, found {cutoffs!r}; use [] for an ordinary softmax")
         self.cutoffs = [whole_number("cutoffs", cutoff, 1) for cutoff in cutoffs]
         self.d_model = whole_number("d_model", d_model, 1)
         self.d_embed = whole_number("d_embed", d_embed, 1)
@@ -116,30 +132,30 @@ class TransfoXLConfig(PretrainedConfig):
         self.d_head = whole_number("d_head", d_head, 1)
         self.d_inner = whole_number("d_inner", d_inner, 1)
         self.div_val = whole_number("div_val", div_val, 1)
-        self.pre_lnorm = pre_lnorm
+        self.pre_lnorm = _switch("pre_lnorm", pre_lnorm)
         self.n_layer = whole_number("n_layer", n_layer, 0)
         self.tgt_len = whole_number("tgt_len", tgt_len, 1)
         self.ext_len = whole_number("ext_len", ext_len, 0)
         self.mem_len = whole_number("mem_len", mem_len, 0)
         self.clamp_len = whole_number("clamp_len", clamp_len, -1)
-        self.same_length = same_length
-        self.proj_share_all_but_first = proj_share_all_but_first
+        self.same_length = _switch("same_length", same_length)
+        self.proj_share_all_but_first = _switch("proj_share_all_but_first", proj_share_all_but_first)
         self.attn_type = attn_type
         self.sample_softmax = whole_number("sample_softmax", sample_softmax, -1)
-        self.adaptive = adaptive
-        self.tie_weight = tie_weight
+        self.adaptive = _switch("adaptive", adaptive)
+        self.tie_weight = _switch("tie_weight", tie_weight)
         self.dropout = real_number("dropout", dropout, 0.0, 1.0)
         self.dropatt = real_number("dropatt", dropatt, 0.0, 1.0)
-        self.untie_r = untie_r
+        self.untie_r = _switch("untie_r", untie_r)
         self.init = init
         self.init_range = real_number("init_range", init_range, 0.0)
         self.proj_init_std = real_number("proj_init_std", proj_init_std, 0.0)
         self.init_std = real_number("init_std", init_std, 0.0)
         self.layer_norm_epsilon = real_number("layer_norm_epsilon", layer_norm_epsilon, 0.0)
         shared = [False, *[proj_share_all_but_first] * len(self.cutoffs)]
-        self.tie_projs = shared if tie_projs is None else [bool(tied) for tied in tie_projs]
-        self.proj_same_dim = proj_same_dim
-        self.same_length_one_fewer = same_length_one_fewer
+        self.tie_projs = shared if tie_projs is None else [_switch("tie_projs", tied) for tied in tie_projs]
+        self.proj_same_dim = _switch("proj_same_dim", proj_same_dim)
+        self.same_length_one_fewer = _switch("same_length_one_fewer", same_length_one_fewer)
         self.eos_token_id = None if eos_token_id is None else whole_number("eos_token_id", eos_token_id, 0)
         super().__init__(**others)
         self._check_together()
@@ -148,7 +164,7 @@ class TransfoXLConfig(PretrainedConfig):
         """Refuse what doesn't go together, and what was published but never worked."""
         if self.attn_type != 0:
             raise NotImplementedError(
-                f"attn_type: {self.attn_type}; only 0, relative attention with a matrix for positions, is supported, "
+                f"attn_type: {self.attn_type!r}; only 0, relative attention with a matrix for positions, is supported, "
                 "which all published checkpoints have"
             )
         if self.sample_softmax > 0:
@@ -161,12 +177,7 @@ class TransfoXLConfig(PretrainedConfig):
             )
         if not self.adaptive and self.cutoffs:
             raise ValueError(f"adaptive: False, but there are clusters, cutoffs={self.cutoffs}; use cutoffs=[]")
-        ends = [0, *self.cutoffs, self.vocab_size]
-        if any(start >= end for start, end in pairwise(ends)):
-            raise ValueError(
-                f"cutoffs: {self.cutoffs} must rise and be below vocab_size, {self.vocab_size}; "
-                "use cutoffs=[] for a small vocabulary"
-            )
+        check_cutoffs(self.cutoffs, self.vocab_size)
         if self.d_embed // self.div_val ** len(self.cutoffs) < 1:
             raise ValueError(
                 f"div_val: {self.div_val} leaves no width for the last of {len(self.cutoffs) + 1} clusters, whose "
@@ -177,13 +188,23 @@ class TransfoXLConfig(PretrainedConfig):
                 f"tie_projs: {len(self.tie_projs)} values, but the head and the tails of cutoffs={self.cutoffs} are "
                 f"{len(self.cutoffs) + 1}"
             )
+        if self.eos_token_id is not None and self.eos_token_id >= self.vocab_size:
+            raise ValueError(f"eos_token_id: {self.eos_token_id}, but the vocabulary has {self.vocab_size} words")
         if self.init not in _INITIALISATIONS:
             raise ValueError(f"init: {self.init!r}, allowed is {' or '.join(_INITIALISATIONS)}")
 
     @property
     def n_token(self) -> int:
-        """V, under the original's name."""
+        """V, under the original's name; may be set."""
         return self.vocab_size
+
+    @n_token.setter
+    def n_token(self, words: int) -> None:
+        self.vocab_size = whole_number("n_token", words, 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `PretrainedConfig.to_dict`; V under both names, of which the published packages read the original's."""
+        return {**super().to_dict(), "n_token": self.vocab_size}
 
     @property
     def hidden_size(self) -> int:

@@ -216,23 +216,26 @@ def original_config(config: PretrainedConfig) -> tuple[str, dict[str, Any]]:
 
 
 def is_corpus(source: str | PathLike[str]) -> bool:
-    """Whether a path is a file that is no checkpoint, as the original's `cache.pkl` is.
+    """Whether a path is a file that is no checkpoint, as the original's `cache.pkl` is, or the published `corpus.bin`.
 
     Published code looks for "ckpt" in the name; but a corpus may lie in a folder of that name, and a checkpoint have
-    another.
+    another. Only `corpus.bin` goes by its name (`transfo-xl-wt103-corpus.bin` is its address): weights are `.bin` too,
+    and to look inside takes as long as reading.
     """
     from ...checkpoint.tensorflow.find import find_prefix, is_v1
+    from .corpus import CORPUS_NAME
 
     path = Path(source).expanduser()
     weights = (".json", ".safetensors", ".bin", ".pt", ".pth")
-    return path.is_file() and path.suffix not in weights and find_prefix(path) is None and not is_v1(path)
+    may_be = path.name.endswith(CORPUS_NAME) or path.suffix not in weights
+    return path.is_file() and may_be and find_prefix(path) is None and not is_v1(path)
 
 
 def convert_corpus(source: str | PathLike[str], folder: str | PathLike[str]) -> list[Path]:
-    """Convert the original's `cache.pkl` (a corpus in ids, with its vocabulary) to files of ours.
+    """Convert a corpus in ids to files of ours: the original's `cache.pkl`, or the published `corpus.bin`.
 
     Args:
-        source: The file.
+        source: The file; beside `corpus.bin` must be its vocabulary, which `cache.pkl` has inside.
         folder: Where the files go; it is made when missing.
 
     Returns:
@@ -240,6 +243,7 @@ def convert_corpus(source: str | PathLike[str], folder: str | PathLike[str]) -> 
 
     Raises:
         OSError: The file is missing or no corpus, or the disk refused one.
+        ValueError: Ids and vocabulary do not fit each other.
     """
     from .corpus import TransfoXLCorpus
 
@@ -259,7 +263,7 @@ def convert_transfo_xl_checkpoint_to_pytorch(
         transfo_xl_config_file: Its configuration; "" for that beside it, or for the sizes that the checkpoint tells.
         pytorch_dump_folder_path: Folder that gets `pytorch_model.bin` and `config.json` of the language model, and the
             vocabulary and corpus.
-        transfo_xl_dataset_file: The original's `cache.pkl`; "" for none.
+        transfo_xl_dataset_file: The original's `cache.pkl`, or a published `corpus.bin`; "" for none.
 
     Raises:
         OSError: A file is missing or damaged, or the disk refused one.

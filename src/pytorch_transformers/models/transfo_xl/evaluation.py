@@ -134,6 +134,8 @@ def _checked(ids: Tensor | Sequence[int], words: int) -> Tensor:
         ValueError: There is nothing to score, or an id is none of the model's.
         TypeError: The ids are no integers.
     """
+    if isinstance(ids, str | bytes):
+        raise TypeError(f"ids: expected integers, found {type(ids).__name__}; encode the text first")
     text = ids if isinstance(ids, Tensor) else torch.as_tensor(ids)
     if text.numel() and text.dtype not in INDEX_TYPES:
         raise TypeError(f"ids: expected integers, found {text.dtype}")

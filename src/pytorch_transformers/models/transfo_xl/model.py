@@ -327,7 +327,10 @@ class TransfoXLModel(TransfoXLPreTrainedModel):
         tokens = hidden.shape[1]
         if recording():  # what is longer must not become part of a graph
             joined = hidden if memory is None else torch.cat((memory, hidden), dim=1)
-            kept = joined[:, : joined.shape[1] - self.ext_len][:, -self.mem_len :]
+            if self.ext_len:
+                before = 0 if memory is None else memory.shape[1]
+                joined = joined[:, : before + torch.sym_max(0, tokens - self.ext_len)]
+            kept = joined[:, -self.mem_len :]
         else:
             tokens = max(0, tokens - self.ext_len)
             kept = hidden[:, max(0, tokens - self.mem_len) : tokens]
@@ -362,7 +365,10 @@ class TransfoXLModel(TransfoXLPreTrainedModel):
         return Context(distances, mask, nothing)
 
     def sinusoids(self, longest: int) -> Tensor:
-        """Sinusoids [longest + 1, H] of the distances from `longest` down to 0, with dropout in training."""
+        """Sinusoids [longest + 1, H] of the distances from `longest` down to 0, with dropout in training.
+
+        They are computed in float32 whatever the type of the model, as in the original.
+        """
         like = self.word_emb.weight
         distances = torch.arange(longest, -1, -1, dtype=torch.float32, device=like.device)
         if self.clamp_len > 0:
@@ -419,6 +425,11 @@ class TransfoXLModel(TransfoXLPreTrainedModel):
                 check_shape("mems: a cache", values, sizes, "keys and values, batch, heads, tokens, head size")
                 check_float_type("mems: a cache", values, like.dtype)
                 check_device("mems: a cache", values, "the model", like)
+            if torch.is_grad_enabled() and any(parameter.requires_grad for parameter in self.parameters()):
+                raise ValueError(
+                    "mems: a cache takes part in no gradients; call the model under torch.no_grad(), or pass the mems of "
+                    "the output before"
+                )
             return
         if not isinstance(mems, list | tuple):
             raise TypeError(f"mems: expected a tensor for each layer, or a TransfoXLCache, found {type(mems).__name__}")
@@ -464,7 +475,8 @@ class TransfoXLModel(TransfoXLPreTrainedModel):
     def new_cache(self, batch: int, length: int, *, zeros_seen: bool = True) -> TransfoXLCache:
         """A memory that keeps keys and values, at the start of that many texts.
 
-        It takes two to three times the place of the published memory.
+        It takes two to three times the place of the published memory. One that is made under `torch.inference_mode`
+        can be used there only.
 
         Args:
             batch: Number of texts, B.

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...nn.attention import attend, merge_heads
-from ...nn.checks import recording
+from ...nn.checks import recording, transforming
 from .memory import LayerMemory
 
 #: Base of the wave lengths (tf/model.py, positional_embedding; Vaswani et al. 2017, section 3.5).
@@ -134,7 +134,8 @@ class RelativeAttention(torch.autograd.Function):
         """The gradients, given that of the result."""
         if torch.is_grad_enabled():  # create_graph=True
             raise RuntimeError(
-                "attention has no second derivatives here; ask for the probabilities: output_attentions=True"
+                "attention has no second derivatives here; ask for the probabilities, output_attentions=True, and take "
+                "the scores rather than the loss"
             )
         by_content, by_distance, keys, values, relative, probs, mixed = ctx.saved_tensors
         A, B = ctx.sizes
@@ -215,8 +216,8 @@ class RelPartialLearnableMultiHeadAttn(nn.Module):
         self.drop = nn.Dropout(dropout)
         self.o_net = nn.Linear(n_head * d_head, d_model, bias=False)
         self.layer_norm = nn.LayerNorm(d_model, eps=layer_norm_epsilon)
-        self.r_r_bias = nn.Parameter(torch.empty(n_head, d_head)) if r_r_bias is None else r_r_bias
-        self.r_w_bias = nn.Parameter(torch.empty(n_head, d_head)) if r_w_bias is None else r_w_bias
+        self.r_r_bias = nn.Parameter(torch.zeros(n_head, d_head)) if r_r_bias is None else r_r_bias
+        self.r_w_bias = nn.Parameter(torch.zeros(n_head, d_head)) if r_w_bias is None else r_w_bias
         self.r_net = nn.Linear(d_model, n_head * d_head, bias=False)
 
     def forward(
@@ -243,7 +244,7 @@ class RelPartialLearnableMultiHeadAttn(nn.Module):
         query, key, value, relative = self._projected(hidden, context.distances, memory)
         dropout = self.dropatt if self.training else 0.0
         inputs = (query, key, value, relative, self.r_w_bias, self.r_r_bias, context.mask)
-        plain = need_probs or dropout or head_mask is not None or recording()
+        plain = need_probs or dropout or head_mask is not None or recording() or transforming()
         if torch.is_grad_enabled() and not plain and not torch.is_autocast_enabled(hidden.device.type):
             mixed, probs = RelativeAttention.apply(*inputs), None  # type: ignore[no-untyped-call]
         else:

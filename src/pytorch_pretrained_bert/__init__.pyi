@@ -1,0 +1,53 @@
+# The one table of public names; `__init__.py` turns it into lazy imports.
+
+from . import file_utils as file_utils
+from . import modeling as modeling
+from . import modeling_gpt2 as modeling_gpt2
+from . import modeling_openai as modeling_openai
+from . import modeling_transfo_xl as modeling_transfo_xl
+from . import modeling_transfo_xl_utilities as modeling_transfo_xl_utilities
+from . import optimization as optimization
+from . import optimization_openai as optimization_openai
+from . import tokenization as tokenization
+from . import tokenization_gpt2 as tokenization_gpt2
+from . import tokenization_openai as tokenization_openai
+from . import tokenization_transfo_xl as tokenization_transfo_xl
+from .file_utils import CONFIG_NAME as CONFIG_NAME
+from .file_utils import PYTORCH_PRETRAINED_BERT_CACHE as PYTORCH_PRETRAINED_BERT_CACHE
+from .file_utils import WEIGHTS_NAME as WEIGHTS_NAME
+from .file_utils import cached_path as cached_path
+from .modeling import BertConfig as BertConfig
+from .modeling import BertForMaskedLM as BertForMaskedLM
+from .modeling import BertForMultipleChoice as BertForMultipleChoice
+from .modeling import BertForNextSentencePrediction as BertForNextSentencePrediction
+from .modeling import BertForPreTraining as BertForPreTraining
+from .modeling import BertForQuestionAnswering as BertForQuestionAnswering
+from .modeling import BertForSequenceClassification as BertForSequenceClassification
+from .modeling import BertForTokenClassification as BertForTokenClassification
+from .modeling import BertModel as BertModel
+from .modeling import load_tf_weights_in_bert as load_tf_weights_in_bert
+from .modeling_gpt2 import GPT2Config as GPT2Config
+from .modeling_gpt2 import GPT2DoubleHeadsModel as GPT2DoubleHeadsModel
+from .modeling_gpt2 import GPT2LMHeadModel as GPT2LMHeadModel
+from .modeling_gpt2 import GPT2Model as GPT2Model
+from .modeling_gpt2 import load_tf_weights_in_gpt2 as load_tf_weights_in_gpt2
+from .modeling_openai import OpenAIGPTConfig as OpenAIGPTConfig
+from .modeling_openai import OpenAIGPTDoubleHeadsModel as OpenAIGPTDoubleHeadsModel
+from .modeling_openai import OpenAIGPTLMHeadModel as OpenAIGPTLMHeadModel
+from .modeling_openai import OpenAIGPTModel as OpenAIGPTModel
+from .modeling_openai import load_tf_weights_in_openai_gpt as load_tf_weights_in_openai_gpt
+from .modeling_transfo_xl import TransfoXLConfig as TransfoXLConfig
+from .modeling_transfo_xl import TransfoXLLMHeadModel as TransfoXLLMHeadModel
+from .modeling_transfo_xl import TransfoXLModel as TransfoXLModel
+from .modeling_transfo_xl import load_tf_weights_in_transfo_xl as load_tf_weights_in_transfo_xl
+from .optimization import BertAdam as BertAdam
+from .optimization_openai import OpenAIAdam as OpenAIAdam
+from .tokenization import BasicTokenizer as BasicTokenizer
+from .tokenization import BertTokenizer as BertTokenizer
+from .tokenization import WordpieceTokenizer as WordpieceTokenizer
+from .tokenization_gpt2 import GPT2Tokenizer as GPT2Tokenizer
+from .tokenization_openai import OpenAIGPTTokenizer as OpenAIGPTTokenizer
+from .tokenization_transfo_xl import TransfoXLCorpus as TransfoXLCorpus
+from .tokenization_transfo_xl import TransfoXLTokenizer as TransfoXLTokenizer
+
+__version__: str

@@ -147,8 +147,6 @@ def results(
         OSError: Something is not there, or can't be read.
         ValueError: Options contradict each other, or model and text do not belong together.
     """
-    from ..generation.text import check_vocabulary
-
     is_text = options.input_file is not None
     if is_text and options.corpus is not None:
         raise ValueError("give --input_file or --corpus, one of the two")
@@ -158,6 +156,8 @@ def results(
         raise ValueError("--add_eos is for --input_file; a corpus has its line ends, or not")
     model = load_model(name, dtype, where, **places)
     if is_text:
+        from ..generation.text import check_vocabulary
+
         tokenizer = _tokenizer(name, **places)
         check_vocabulary(tokenizer, model)
         ids, unknown = encoded(_lines(options.input_file), tokenizer, options.add_eos)

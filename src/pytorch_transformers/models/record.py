@@ -22,8 +22,8 @@ class Family:
         config_class: Its configuration.
         repositories: Shortcut name -> repository on the hub.
         classes: Kind of class ("model", "tokenizer", "masked_lm", …) -> "module:Class" below the folder.
-        tokenizer_files: Names of the files that the tokenizer reads, those that may be missing included; the first tells
-            the family where nothing else does.
+        tokenizer_files: Names of the files that the tokenizer reads, those that may be missing included; the first
+            tells the family where nothing else does.
         original_files: Those of them that the original program has -> what it calls them.
         config_only: Names of configuration files that only this family has.
         config_fields: Which fields the configurations of this family have, and no other's have (False: which not), for

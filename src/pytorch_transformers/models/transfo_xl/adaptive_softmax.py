@@ -374,7 +374,7 @@ class _ClusterLosses(torch.autograd.Function):
         """The gradients, given those of the losses."""
         if torch.is_grad_enabled():  # create_graph=True
             raise RuntimeError(
-                "this loss has no second derivatives; take the scores (no labels) and output_attentions=True, and gather"
+                "this loss has no second derivatives; take the scores (no labels, output_attentions=True) and gather"
             )
         tail_weight, tail_bias, *tensors = saved = ctx.saved_tensors
         tables = _Tables(ctx.parts, tail_weight, tail_bias, tensors)

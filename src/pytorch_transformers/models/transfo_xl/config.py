@@ -18,7 +18,8 @@ def check_cutoffs(cutoffs: Sequence[int], words: int) -> None:
     """Raise `ValueError` unless the clusters of a vocabulary of that many words have words each."""
     if any(start >= end for start, end in pairwise([0, *cutoffs, words])):
         raise ValueError(
-            f"cutoffs: {list(cutoffs)} must rise and be below vocab_size, {words}; use cutoffs=[] for a small vocabulary"
+            f"cutoffs: {list(cutoffs)} must rise and be below vocab_size, {words}; use cutoffs=[] for a small "
+            "vocabulary"
         )
 
 
@@ -74,6 +75,7 @@ class TransfoXLConfig(PretrainedConfig):
 
     Raises:
         ValueError: A value is impossible, or a key looks like a typing error.
+        TypeError: `cutoffs` is no list.
         NotImplementedError: `attn_type` is not 0, or `sample_softmax` asks for one.
         OSError: `vocab_size` is a path that can't be read.
     """
@@ -124,7 +126,7 @@ class TransfoXLConfig(PretrainedConfig):
             return
         self.vocab_size = words
         if not isinstance(cutoffs, list | tuple):
-            raise ValueError(f"cutoffs: expected a list of numbers, found {cutoffs!r}; use [] for an ordinary softmax")
+            raise TypeError(f"cutoffs: expected a list of numbers, found {cutoffs!r}; use [] for an ordinary softmax")
         self.cutoffs = [whole_number("cutoffs", cutoff, 1) for cutoff in cutoffs]
         self.d_model = whole_number("d_model", d_model, 1)
         self.d_embed = whole_number("d_embed", d_embed, 1)

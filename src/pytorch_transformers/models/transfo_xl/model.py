@@ -427,8 +427,8 @@ class TransfoXLModel(TransfoXLPreTrainedModel):
                 check_device("mems: a cache", values, "the model", like)
             if torch.is_grad_enabled() and any(parameter.requires_grad for parameter in self.parameters()):
                 raise ValueError(
-                    "mems: a cache takes part in no gradients; call the model under torch.no_grad(), or pass the mems of "
-                    "the output before"
+                    "mems: a cache takes part in no gradients; call the model under torch.no_grad(), or pass the mems "
+                    "of the output before"
                 )
             return
         if not isinstance(mems, list | tuple):

@@ -48,10 +48,11 @@ def load(package: str, module: str) -> Any:
 
 
 def _for_downloads() -> dict[str, types.ModuleType]:
-    """Empty modules for those of 0.6.2's imports that are not installed. It downloads with them, which no turn does."""
+    """Empty modules for those of their imports that are not installed. They download with them, which no turn does."""
     absent = [name for name in ("boto3", "botocore", "requests") if name not in sys.modules and find_spec(name) is None]
     made = {name: types.ModuleType(name) for name in absent}
     if "botocore" in made:
-        errors = made["botocore.exceptions"] = types.ModuleType("botocore.exceptions")
-        errors.ClientError = type("ClientError", (Exception,), {})  # type: ignore[attr-defined]
+        for name, attribute in (("botocore.exceptions", "ClientError"), ("botocore.config", "Config")):
+            made[name] = types.ModuleType(name)
+            setattr(made[name], attribute, type(attribute, (Exception,), {}))
     return made

@@ -18,8 +18,14 @@ from typing import Any
 
 import pytest
 
-#: What 0.6.2 imports to download files, and the one name that it takes from each. No test downloads anything.
-_FOR_DOWNLOADS = {"boto3": None, "requests": None, "botocore": None, "botocore.exceptions": "ClientError"}
+#: What they import to download files, and the one name that they take from each. No test downloads anything.
+_FOR_DOWNLOADS = {
+    "boto3": None,
+    "requests": None,
+    "botocore": None,
+    "botocore.config": "Config",
+    "botocore.exceptions": "ClientError",
+}
 
 
 def folder() -> Path:

@@ -1,6 +1,7 @@
 """BERT as 0.6.2 had it, on the models of `pytorch_transformers`."""
 
 import copy
+import logging
 from collections.abc import Mapping
 from os import PathLike
 from typing import Any, ClassVar, Final
@@ -15,6 +16,8 @@ from pytorch_transformers.models.bert.config import BertConfig as CoreConfig
 from pytorch_transformers.models.config import PretrainedConfig
 from pytorch_transformers.nn import activations
 from pytorch_transformers.nn.layouts import Packed, Padded
+from pytorch_transformers.nn.losses import classification_loss
+from pytorch_transformers.nn.masks import additive_key_mask
 
 from .archives import BERT_MODELS as PRETRAINED_MODEL_ARCHIVE_MAP
 from .classic import ClassicConfig, ClassicModel, real_rows, with_face
@@ -52,11 +55,14 @@ __all__ = [
     "BertPredictionHeadTransform",
     "BertSelfAttention",
     "BertSelfOutput",
+    "PreTrainedBertModel",
     "cached_path",
     "gelu",
     "load_tf_weights_in_bert",
     "swish",
 ]
+
+logger = logging.getLogger(__name__)
 
 BERT_CONFIG_NAME: Final = "bert_config.json"
 TF_WEIGHTS_NAME: Final = "model.ckpt"
@@ -119,17 +125,30 @@ class BertConfig(ClassicConfig, CoreConfig):
             **others,
         )
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the values of a pickle, that of a configuration of 0.6.2 too, which has fewer of them."""
+        if "_foreign" not in state:
+            state = vars(type(self).from_dict(state))
+        vars(self).update(state)
+
 
 class BertLayerNorm(nn.LayerNorm):
     """Layer normalisation with the epsilon of BERT.
 
     Args:
-        hidden_size: Width, H.
+        hidden_size: Width, H; or a configuration that says it, as in the first releases.
         eps: Added to the variance.
+        variance_epsilon: Its name in the first releases.
     """
 
-    def __init__(self, hidden_size: int, eps: float = 1e-12) -> None:
-        super().__init__(hidden_size, eps=eps)
+    def __init__(self, hidden_size: Any, eps: float = 1e-12, variance_epsilon: float | None = None) -> None:
+        width = getattr(hidden_size, "hidden_size", hidden_size)
+        super().__init__(width, eps=eps if variance_epsilon is None else variance_epsilon)
+
+    @property
+    def variance_epsilon(self) -> float:
+        """What is added to the variance."""
+        return self.eps
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., H] -> [..., H]."""
@@ -137,7 +156,15 @@ class BertLayerNorm(nn.LayerNorm):
 
 
 class BertEmbeddings(core.BertEmbeddings):
-    """The embeddings."""
+    """The embeddings; the word with id 0 learns nothing as an input."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.leave_padding()
+
+    def leave_padding(self) -> None:
+        """Give id 0, which is [PAD] in published vocabularies, no gradient where it is looked up."""
+        self.word_embeddings.padding_idx = 0
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor | None = None, *of_core: Any) -> Tensor:
         """Ids and segments [B, T] -> [B, T, H]."""
@@ -167,6 +194,16 @@ class BertSelfAttention(core.BertSelfAttention):
             context = by_head.transpose(1, 2).flatten(2)
         return context if classic else (context, probs)
 
+    @property
+    def attention_head_size(self) -> int:
+        """Size of a head, D."""
+        return self.head_size
+
+    @property
+    def all_head_size(self) -> int:
+        """Width of all heads together, A D."""
+        return self.num_attention_heads * self.head_size
+
     def transpose_for_scores(self, x: Tensor) -> Tensor:
         """[B, T, A * D] -> [B, A, T, D]."""
         return x.unflatten(-1, (self.num_attention_heads, -1)).transpose(1, 2)
@@ -194,8 +231,29 @@ class BertAttention(core.BertAttention):
         return attended
 
 
-class BertIntermediate(core.BertIntermediate):
+def _renamed(name: str) -> Any:
+    """The activation of a part under the name that 0.6.2 has for it; it may be set."""
+
+    def read(part: Any) -> Any:
+        return part.activation
+
+    def write(part: Any, function: Any) -> None:
+        part.activation = function
+
+    return property(read, write, doc=f"`{name}`: the activation.")
+
+
+class _WithActivation(nn.Module):
+    """Lets a module be given as the activation under its classic name, too; a module's own rule would hide it."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__("activation" if name in ("intermediate_act_fn", "transform_act_fn") else name, value)
+
+
+class BertIntermediate(_WithActivation, core.BertIntermediate):
     """First half of the feed-forward part."""
+
+    intermediate_act_fn = _renamed("intermediate_act_fn")
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         """[B, T, H] -> [B, T, F]."""
@@ -221,7 +279,8 @@ class BertLayer(core.BertLayer):
         """[B, T, H] and a mask to add [B, 1, 1, T] -> [B, T, H]."""
         if isinstance(attention_mask, Padded | Packed):
             return super().forward(hidden_states, attention_mask, *of_core)
-        return super().forward(hidden_states, Padded(attention_mask))[0]
+        attended = self.attention(hidden_states, attention_mask)
+        return self.output(self.intermediate(attended), attended)
 
 
 class BertEncoder(core.BertEncoder):
@@ -237,21 +296,30 @@ class BertEncoder(core.BertEncoder):
         """[B, T, H] and a mask to add [B, 1, 1, T] -> the states after each layer, or a list of the last alone."""
         if isinstance(attention_mask, Padded | Packed):
             return super().forward(hidden_states, attention_mask, output_all_encoded_layers, *of_core)
-        needed = bool(output_all_encoded_layers)
-        last, states, _ = super().forward(hidden_states, Padded(attention_mask), None, needed, False, False)
-        return list(states[1:]) if needed else [last]
+        states = []
+        for layer in self.layer:
+            hidden_states = layer(hidden_states, attention_mask)
+            states.append(hidden_states)
+        return states if output_all_encoded_layers else [hidden_states]
 
 
 class BertPooler(core.BertPooler):
     """A dense layer with tanh over the first token."""
+
+    @property
+    def activation(self) -> Any:
+        """Its activation."""
+        return torch.tanh
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         """[B, T, H] -> [B, H]."""
         return super().forward(hidden_states)
 
 
-class BertPredictionHeadTransform(core_heads.BertPredictionHeadTransform):
+class BertPredictionHeadTransform(_WithActivation, core_heads.BertPredictionHeadTransform):
     """What comes before the projection onto the vocabulary."""
+
+    transform_act_fn = _renamed("transform_act_fn")
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         """[B, T, H] -> [B, T, H]."""
@@ -337,6 +405,7 @@ class BertPreTrainedModel(ClassicModel, core.BertPreTrainedModel):
     config_class: ClassVar[type[PretrainedConfig]] = BertConfig
     pretrained_model_archive_map: ClassVar[Mapping[str, str]] = PRETRAINED_MODEL_ARCHIVE_MAP
     faces: ClassVar[Mapping[type[nn.Module], type[nn.Module]]] = {
+        nn.LayerNorm: BertLayerNorm,
         core.BertEmbeddings: BertEmbeddings,
         core.BertSelfAttention: BertSelfAttention,
         core.BertSelfOutput: BertSelfOutput,
@@ -353,6 +422,13 @@ class BertPreTrainedModel(ClassicModel, core.BertPreTrainedModel):
         core_heads.BertPreTrainingHeads: BertPreTrainingHeads,
     }
 
+    def put_on_faces(self) -> None:
+        """See `ClassicModel.put_on_faces`."""
+        super().put_on_faces()
+        for module in self.modules():
+            if isinstance(module, BertEmbeddings):
+                module.leave_padding()
+
     def init_bert_weights(self, module: nn.Module) -> None:
         """Draw the weights of one module anew, for `self.apply(self.init_bert_weights)`."""
         self.init_weights(module)
@@ -360,6 +436,16 @@ class BertPreTrainedModel(ClassicModel, core.BertPreTrainedModel):
     def _make_encoder(self, config: Any, *, pooling: bool = True) -> "BertModel":
         del pooling  # 0.6.2 has a pooler in every model
         return BertModel(config)
+
+
+class _Told(core.Encoded):
+    """What a user's own encoder returned, with its second result."""
+
+    pooled: Tensor
+
+
+#: The name of the base class in the first releases.
+PreTrainedBertModel = BertPreTrainedModel
 
 
 class BertModel(BertPreTrainedModel, core.BertModel):
@@ -399,19 +485,66 @@ class BertModel(BertPreTrainedModel, core.BertModel):
         Returns:
             The states and the pooled first token [B, H]; before them the attention probabilities if asked for.
         """
-        output = core.BertModel.forward(
-            self,
-            input_ids,
-            attention_mask=real_rows(attention_mask),
-            token_type_ids=token_type_ids,
-            head_mask=head_mask,
-            output_hidden_states=output_all_encoded_layers,
-            output_attentions=self.output_attentions,
-            return_dict=True,
+        inputs = core.Inputs(input_ids, real_rows(attention_mask), token_type_ids, head_mask=head_mask)
+        encoded = self._encode_parts(
+            inputs, output_hidden_states=output_all_encoded_layers, output_attentions=self.output_attentions
         )
-        states = list(output.hidden_states[1:]) if output_all_encoded_layers else output.last_hidden_state
-        found = (states, output.pooler_output)
-        return (list(output.attentions), *found) if self.output_attentions else found
+        hidden = encoded.layout.restore(encoded.hidden)
+        found = (list(encoded.states[1:]) if output_all_encoded_layers else hidden, self.pool(encoded))
+        return (list(encoded.probs), *found) if self.output_attentions else found
+
+    def encode(self, inputs: core.Inputs, **switches: Any) -> core.Encoded:
+        """What models with a head call; where a subclass has a `forward` of its own, that is called."""
+        if type(self).forward is BertModel.forward and "forward" not in vars(self):
+            return self._encode_parts(inputs, **switches)
+        needed = bool(switches.get("output_hidden_states"))
+        *_, states, pooled = self(
+            inputs.input_ids, inputs.token_type_ids, inputs.attention_mask, output_all_encoded_layers=needed
+        )
+        all_states = tuple(states) if needed else ()
+        encoded = _Told(all_states[-1] if needed else states, Padded(None), all_states, (), False)
+        encoded.pooled = pooled
+        return encoded
+
+    def _encode_parts(self, inputs: core.Inputs, **switches: Any) -> core.Encoded:
+        """Encode part by part as 0.6.2 did where one of them is a user's own, or has hooks; otherwise the fast way."""
+        if self._as_made():
+            return super().encode(inputs, **switches)
+        if inputs.head_mask is not None or switches.get("output_attentions"):
+            raise NotImplementedError("head_mask and output_attentions need the parts of the model as they were made")
+        self._check(inputs)
+        ids = inputs.input_ids
+        assert ids is not None
+        marks = torch.ones_like(ids) if inputs.attention_mask is None else inputs.attention_mask
+        mask = additive_key_mask(marks, self.dtype)
+        embedded = self.embeddings(ids, inputs.token_type_ids)
+        states = self.encoder(embedded, mask, output_all_encoded_layers=bool(switches.get("output_hidden_states")))
+        return core.Encoded(states[-1], Padded(mask), (embedded, *states), (), False)
+
+    def _as_made(self) -> bool:
+        """Whether all parts whose calls differ from those of 0.6.2 are those of this module, without hooks."""
+        parts: list[tuple[Any, type[nn.Module]]] = [
+            (self.embeddings, BertEmbeddings),
+            (self.encoder, BertEncoder),
+            (self.pooler, BertPooler),
+        ]
+        for layer in getattr(self.encoder, "layer", ()):
+            attention = getattr(layer, "attention", None)
+            parts += [(layer, BertLayer), (attention, BertAttention)]
+            parts.append((getattr(attention, "self", None), BertSelfAttention))
+        return all(
+            type(part) is face and "forward" not in vars(part) and not (part._forward_hooks or part._forward_pre_hooks)
+            for part, face in parts
+        )
+
+    def pool(self, encoded: core.Encoded) -> Tensor:
+        """The pooled first token [B, H]."""
+        if isinstance(encoded, _Told):
+            return encoded.pooled
+        if encoded.first_only or isinstance(encoded.layout, Packed):
+            return super().pool(encoded)
+        pooled: Tensor = self.pooler(encoded.hidden)  # type: ignore[misc]
+        return pooled
 
     def get_multihead_outputs(self) -> list[Tensor | None]:
         """What each head gave in the last forward, [B, A, T, D] a layer, with `.grad` after a backward pass."""
@@ -583,8 +716,12 @@ class BertForSequenceClassification(_WithLabels, core_heads.BertForSequenceClass
         head_mask: Tensor | None = None,
     ) -> Any:
         """The loss where labels are given; otherwise [B, C]."""
-        output = self._called(input_ids, token_type_ids, attention_mask, head_mask, labels=labels)
-        return self._packed(output, output.loss, output.logits)
+        single = (
+            labels is not None and self.num_labels == 1
+        )  # a cross-entropy all the same, where core has a regression
+        output = self._called(input_ids, token_type_ids, attention_mask, head_mask, labels=None if single else labels)
+        loss = classification_loss(output.logits, labels) if single and labels is not None else output.loss
+        return self._packed(output, loss, output.logits)
 
 
 class BertForMultipleChoice(_WithHead, core_heads.BertForMultipleChoice):
@@ -611,7 +748,12 @@ class BertForMultipleChoice(_WithHead, core_heads.BertForMultipleChoice):
         labels: Tensor | None = None,
         head_mask: Tensor | None = None,
     ) -> Any:
-        """[B, C, T] -> the loss where labels are given; otherwise [B, C]."""
+        """[B, C, T], or [B C, T] -> the loss where labels are given; otherwise [B, C]."""
+        if input_ids.ndim == 2 and self.num_choices > 1 and input_ids.shape[0] % self.num_choices == 0:
+            rows = (-1, self.num_choices, input_ids.shape[1])  # flattened already
+            input_ids = input_ids.view(rows)
+            token_type_ids = None if token_type_ids is None else token_type_ids.view(rows)
+            attention_mask = None if attention_mask is None else attention_mask.view(rows)
         if attention_mask is not None and attention_mask.ndim == 3:
             attention_mask = real_rows(attention_mask.flatten(0, 1)).view(attention_mask.shape)  # type: ignore[union-attr]
         output = self._called(input_ids, token_type_ids, attention_mask, head_mask, labels=labels)

@@ -74,7 +74,7 @@ class BertSelfAttention(nn.Module):
         self.head_size = config.hidden_size // config.num_attention_heads
         #: Heads that are left, in the original numbering.
         self.kept_heads = list(range(config.num_attention_heads))
-        self.dropout = config.attention_probs_dropout_prob
+        self.dropout = nn.Dropout(config.attention_probs_dropout_prob)  # its rate and mode; attention itself drops
         self.query = nn.Linear(config.hidden_size, config.hidden_size)
         self.key = nn.Linear(config.hidden_size, config.hidden_size)
         self.value = nn.Linear(config.hidden_size, config.hidden_size)
@@ -89,7 +89,7 @@ class BertSelfAttention(nn.Module):
             self.query(asking).unflatten(-1, heads),
             self.key(hidden).unflatten(-1, heads),
             self.value(hidden).unflatten(-1, heads),
-            dropout=self.dropout if self.training else 0.0,
+            dropout=self.dropout.p if self.dropout.training else 0.0,
             head_mask=self.kept(head_mask),
             need_probs=need_probs,
         )

@@ -6,7 +6,7 @@ one of the same name there, and changes how it is called. No mathematics.
 
 import logging
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -198,3 +198,54 @@ def with_face(module: Module, faces: Mapping[type[nn.Module], type[nn.Module]]) 
         if face is not None:
             part.__class__ = face
     return module
+
+
+def is_watched(module: nn.Module) -> bool:
+    """Whether a hook sees what goes into a module, or what comes out of it."""
+    return bool(
+        module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
+    )
+
+
+def called_as_in_062(parts: Iterable[tuple[Any, type[nn.Module]]], asked: Mapping[str, bool]) -> bool:
+    """Whether parts of a model must be called with the arguments of 0.6.2, since one is a user's own, or watched.
+
+    Args:
+        parts: Parts of a layer, each with the class that it has by itself.
+        asked: What 0.6.2 has no arguments for -> whether it is asked for.
+
+    Raises:
+        NotImplementedError: Such a thing is asked for, and a part is a user's own.
+    """
+    parts = list(parts)
+    own = [part for part, kind in parts if type(part) is not kind or "forward" in vars(part)]
+    wanted = [name for name, value in asked.items() if value]
+    if own and wanted:
+        raise NotImplementedError(
+            f"{', '.join(wanted)}: this model has a {type(own[0]).__name__} of your own, which is called as in "
+            "pytorch_pretrained_bert 0.6.2, without such an argument; use the model classes of pytorch_transformers, "
+            "or parts as they are"
+        )
+    return bool(own) or (not wanted and any(is_watched(part) for part, _ in parts))
+
+
+class WithDecoder(nn.Module):
+    """A model with a head, whose decoder is called like any module: with its own forward, and its hooks."""
+
+    decoder_class: ClassVar[type[nn.Module]]
+    transformer: Any
+
+    def next_token_logits(self, input_ids: Tensor, cache: Any, attention_mask: Tensor | None) -> Tensor:
+        """The step of text generation.
+
+        Raises:
+            NotImplementedError: The decoder has a forward of its own.
+        """
+        inner = self.transformer
+        if type(inner).forward is not self.decoder_class.forward or "forward" in vars(inner):
+            raise NotImplementedError(
+                f"text generation: the transformer of this model, a {type(inner).__name__}, has a forward of its own, "
+                "which generation would leave out; call the model itself token by token"
+            )
+        scores: Tensor = super().next_token_logits(input_ids, cache, attention_mask)  # type: ignore[misc]
+        return scores

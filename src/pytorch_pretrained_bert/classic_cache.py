@@ -80,6 +80,19 @@ def classic_file(url: str, cache_dir: Folder | None = None) -> Path | None:
     return max(whole, key=lambda path: path.stat().st_mtime_ns, default=None)
 
 
+def _shortcut_file(url: str, cache_dir: Folder | None) -> tuple[Path, Folder | None] | None:
+    """`classic_file`, also from the folder of 0.6.2 where the one that was given has none: scripts name one inside it.
+
+    Returns:
+        The file, and the folder that has it, None for that of 0.6.2; or None.
+    """
+    for folder in dict.fromkeys((cache_dir, None)):
+        file = classic_file(url, folder)
+        if file is not None:
+            return file, folder
+    return None
+
+
 def _is_of(url: str, path: Path) -> bool:
     try:
         return read_record(path)[0] == url
@@ -93,7 +106,7 @@ def classic_place(name: str, archives: Mapping[str, str], options: Mapping[str, 
     Args:
         name: What the user gave: a shortcut name, or anything else that names a model.
         archives: Shortcut name -> the address of its weights, an archive or a file beside a configuration.
-        options: Those of the call; `cache_dir` is the folder to look into, by default that of 0.6.2.
+        options: Those of the call; `cache_dir` is the folder to look into before that of 0.6.2.
 
     Returns:
         A folder, or a name or address that `pytorch_transformers` knows.
@@ -105,14 +118,15 @@ def classic_place(name: str, archives: Mapping[str, str], options: Mapping[str, 
     current = EARLY_NAMES.get(name, name)
     addresses = [EARLY_MODELS.get(name), archives.get(current), name if is_url(name) else None]
     for address in addresses:
-        file = classic_file(address, cache_dir) if address else None
-        if address is None or file is None:
+        found = _shortcut_file(address, cache_dir) if address else None
+        if address is None or found is None:
             continue
+        file, folder = found
         if not address.endswith(_WEIGHTS_END):
-            return str(extract(file, cache_folder(cache_dir)))
-        config = classic_file(address.removesuffix(_WEIGHTS_END) + _CONFIG_END, cache_dir)
+            return str(extract(file, cache_folder(folder)))
+        config = _shortcut_file(address.removesuffix(_WEIGHTS_END) + _CONFIG_END, cache_dir)
         if config is not None:
-            return str(linked({WEIGHTS_NAME: file, CONFIG_NAME: config}))
+            return str(linked({WEIGHTS_NAME: file, CONFIG_NAME: config[0]}))
     return current
 
 
@@ -130,7 +144,7 @@ def classic_vocabulary(
         addresses: Argument of the constructor -> shortcut name -> address of its file.
         names: Argument of the constructor -> name of its file in a folder.
         repositories: Shortcut name -> repository on the hub.
-        cache_dir: Folder for downloads, which is looked into as well.
+        cache_dir: Folder for downloads, which is looked into before the cache of 0.6.2.
 
     Returns:
         Argument -> file; and the place they are in, None if that is the cache of 0.6.2.
@@ -143,8 +157,8 @@ def classic_vocabulary(
     cached: dict[str, Path] = {}
     for argument, table in addresses.items():
         for address in (early.get(argument), table.get(current), name if is_url(name) and len(names) == 1 else None):
-            if address and argument not in cached and (file := classic_file(address, cache_dir)) is not None:
-                cached[argument] = file
+            if address and argument not in cached and (file := _shortcut_file(address, cache_dir)) is not None:
+                cached[argument] = file[0]
     if len(cached) == len(addresses):
         return cached, None
     location = locate(current, shortcuts=repositories, cache_dir=cache_dir)

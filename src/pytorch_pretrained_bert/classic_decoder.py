@@ -1,18 +1,19 @@
 """What the classic GPT and GPT-2 share beside `classic.py`: attention as a part of its own, the heads, the inputs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from pytorch_transformers.models.causal import MultipleChoiceHead
-from pytorch_transformers.models.decoder import Attention
+from pytorch_transformers.models.decoder import Attention, Decoded, DecoderInputs, real_mask
 from pytorch_transformers.nn.attention import attend, merge_heads
+from pytorch_transformers.nn.cache import KeyValueCache
 from pytorch_transformers.nn.fused import VocabularyHead
 from pytorch_transformers.nn.masks import decoder_mask
 
-from .classic import ClassicNames, shared_constant
+from .classic import ClassicNames, WithDecoder, called_as_in_062, is_watched, shared_constant
 
 
 def causal_table(attention: "ClassicAttention") -> Tensor:
@@ -45,12 +46,37 @@ class ClassicAttention(ClassicNames, Attention):
         """The mask [1, 1, n_ctx, n_ctx]; made when asked for."""
         return causal_table(self)
 
+    @property
+    def scale(self) -> bool:
+        """Whether scores are divided by the root of the head size."""
+        return self.scaled
+
+    @property
+    def split_size(self) -> int:
+        """Width of queries, keys and values each."""
+        return self.n_head * self.head_size
+
+    def has_own_steps(self) -> bool:
+        """Whether a subclass has changed a step of attention, so that `by_steps` must compute it."""
+        steps = ("_attn", "merge_heads", "split_heads")
+        return any(getattr(type(self), name) is not getattr(ClassicAttention, name) for name in steps)
+
+    def by_steps(self, x: Tensor, layer_past: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """States [B, T, H] -> states, and keys and values [2, B, A, past + T, D], by way of the methods below."""
+        query, key, value = self.c_attn(x).chunk(3, dim=-1)
+        keys, values = self.split_heads(key, k=True), self.split_heads(value)
+        if layer_past is not None:
+            keys = torch.cat((layer_past[0].transpose(-1, -2), keys), dim=-1)
+            values = torch.cat((layer_past[1], values), dim=-2)
+        mixed = self.merge_heads(self._attn(self.split_heads(query), keys, values))
+        return self.resid_dropout(self.c_proj(mixed)), torch.stack((keys.transpose(-1, -2), values))
+
     def _attn(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Queries [B, A, T, D], keys turned round [B, A, D, K] and values [B, A, K, D] -> [B, A, T, D]."""
         T, K = q.shape[-2], k.shape[-1]
         mask = decoder_mask(None, T, K - T, q)
         query = q if self.scaled else q * self.head_size**0.5
-        dropout = self.attn_dropout.p if self.training else 0.0
+        dropout = self.attn_dropout.p if self.attn_dropout.training else 0.0
         mixed, _ = attend(query, k.transpose(-1, -2), v, mask=mask.added, causal=mask.causal, dropout=dropout)
         return mixed
 
@@ -67,6 +93,8 @@ class ClassicAttention(ClassicNames, Attention):
 class ClassicLMHead(ClassicNames, VocabularyHead):
     """The projection onto the vocabulary, with the table of tokens as its matrix.
 
+    Another linear layer may be put in its place as `decoder`.
+
     Args:
         model_embeddings_weights: The table [V, H].
         config: The sizes; not used.
@@ -81,9 +109,44 @@ class ClassicLMHead(ClassicNames, VocabularyHead):
         self.weight = model_embeddings_weights
 
     @property
-    def decoder(self) -> nn.Linear:
-        """The linear layer, which here is the head itself."""
-        return self
+    def n_embd(self) -> int:
+        """Width of the hidden states, H."""
+        return self.in_features
+
+    @property
+    def decoder(self) -> Any:
+        """The linear layer, which here is the head itself unless it was replaced."""
+        return self._modules.get("decoder", self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Take another linear layer as `decoder`; from then on the matrix is that layer's."""
+        replaced = vars(self).get("_modules", {}).get("decoder")
+        if name == "decoder":
+            self._replace_decoder(value)
+        elif name == "weight" and replaced is not None:
+            replaced.weight = value
+        else:
+            super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        replaced = vars(self).get("_modules", {}).get("decoder")
+        return replaced.weight if name == "weight" and replaced is not None else super().__getattr__(name)
+
+    def _replace_decoder(self, layer: nn.Module) -> None:
+        if layer is self:
+            return
+        if isinstance(layer, ClassicLMHead) and layer.decoder is layer:  # the decoder of another model
+            table: Any = layer.weight
+            self.set_embeddings_weights(table)
+            return
+        self._parameters.pop("weight", None)
+        self._modules["decoder"] = layer
+        vars(self).update(fused=None, renamed={})  # the name is that of 0.6.2 now
+
+    def is_one_matrix(self) -> bool:
+        """Whether `weight` says all about it: neither the layer nor the way it is called was changed."""
+        plain = type(self).forward is ClassicLMHead.forward and "decoder" not in self._modules
+        return plain and "forward" not in vars(self) and not is_watched(self)
 
     def set_embeddings_weights(self, model_embeddings_weights: nn.Parameter) -> None:
         """Take another table [V, H]."""
@@ -92,7 +155,8 @@ class ClassicLMHead(ClassicNames, VocabularyHead):
 
     def forward(self, hidden_state: Tensor) -> Tensor:
         """[..., H] -> [..., V]."""
-        return super().forward(hidden_state)
+        scores: Tensor = super().forward(hidden_state) if self.decoder is self else self.decoder(hidden_state)
+        return scores
 
 
 class ClassicMultipleChoiceHead(ClassicNames, MultipleChoiceHead):
@@ -111,6 +175,11 @@ class ClassicMultipleChoiceHead(ClassicNames, MultipleChoiceHead):
         self.linear = self._modules.pop("summary")  # type: ignore[assignment]  # what was made above
 
     @property
+    def n_embd(self) -> int:
+        """Width of the hidden states, H."""
+        return self.linear.in_features
+
+    @property
     def summary(self) -> nn.Linear:  # type: ignore[override]
         """The linear layer [1, H], under its name in `pytorch_transformers`."""
         return self.linear
@@ -118,6 +187,62 @@ class ClassicMultipleChoiceHead(ClassicNames, MultipleChoiceHead):
     def forward(self, hidden_states: Tensor, mc_token_ids: Tensor | None) -> Tensor:
         """States [B, C, T, H] and places [B, C] of tokens -> [B, C]."""
         return super().forward(hidden_states, mc_token_ids)
+
+
+class WithVocabulary(WithDecoder):
+    """A model with an output layer, which may have been replaced by another."""
+
+    lm_head: Any
+
+    def own_tied_weights(self) -> Mapping[str, str]:
+        """See `pytorch_transformers`."""
+        names: Mapping[str, str] = super().own_tied_weights()  # type: ignore[misc]
+        if "decoder" not in self.lm_head._modules:
+            return names
+        return {name.replace("lm_head.weight", "lm_head.decoder.weight"): source for name, source in names.items()}
+
+
+def needs_scores(lm_head: nn.Module) -> bool:
+    """Whether a loss must be computed from the scores of this head, rather than from its matrix."""
+    return not (isinstance(lm_head, ClassicLMHead) and lm_head.is_one_matrix())
+
+
+def layers_called_as_in_062(
+    layers: nn.ModuleList,
+    block: type[nn.Module],
+    attention: type[nn.Module],
+    inputs: DecoderInputs,
+    need_probs: bool,
+) -> bool:
+    """See `called_as_in_062`."""
+    parts = [pair for layer in layers for pair in ((layer, block), (getattr(layer, "attn", None), attention))]
+    parts = [(part, kind) for part, kind in parts if part is not None]
+    if not called_as_in_062(parts, {}):  # without a look at the mask, for which a GPU would have to be waited for
+        return False
+    asked = {
+        "text generation": isinstance(inputs.past, KeyValueCache),
+        "attention_mask": real_mask(inputs.attention_mask) is not None,
+        "head_mask": inputs.head_mask is not None,
+        "output_attentions": need_probs,
+    }
+    return called_as_in_062(parts, asked)
+
+
+def run_as_in_062(
+    layers: Iterable[nn.Module],
+    hidden: Tensor,
+    need_states: bool,
+    run: Callable[[int, Any, Tensor], tuple[Tensor, Sequence[Tensor]]],
+) -> Decoded:
+    """Run layers one after another on [B, T, H]; `run` calls one, and gives its states and what it leaves behind."""
+    states: list[Tensor] = []
+    presents: list[Tensor] = []
+    for number, layer in enumerate(layers):
+        if need_states:
+            states.append(hidden)
+        hidden, present = run(number, layer, hidden)
+        presents.extend(present)
+    return Decoded(hidden.contiguous(), tuple(presents), tuple(states), ())
 
 
 def token_inputs(input_ids: Tensor, position_ids: Tensor | None, token_type_ids: Tensor | None) -> dict[str, Any]:

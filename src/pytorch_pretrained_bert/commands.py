@@ -7,7 +7,8 @@ import argparse
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from pytorch_transformers.cli.main import guarded, prepare_output
@@ -15,6 +16,9 @@ from pytorch_transformers.cli.main import guarded, prepare_output
 from . import __version__
 
 PROGRAM: Final = "pytorch_pretrained_bert"
+
+#: How the messages of conversions tell the user to name the configuration; these commands have no such option.
+_NAME_CONFIG: Final = "Name it: config=FILE (--config FILE)."
 
 #: What the arguments are, by the ends of their names.
 _MEANINGS: Final = {
@@ -131,11 +135,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.verb == "convert_transfo_xl_checkpoint" and _is_corpus(values[0]):
             values[0], values[3] = "", values[0]
         module = importlib.import_module(f".{verb.module}", __package__)
-        getattr(module, verb.module)(*values)
+        optional = next((argument.metavar for argument in verb.arguments if argument.optional), "")
+        with _config_is(f"Name it as the third argument, {optional}."):
+            getattr(module, verb.module)(*values)
         sys.stdout.write(f"{given[0]} is converted: {values[2]}\n")
         return 0
 
     return guarded(f"{PROGRAM} {options.verb}", job)
+
+
+@contextmanager
+def _config_is(way: str) -> Iterator[None]:
+    """Errors that ask for a configuration say how it is given to this program."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        text = str(error)
+        if not text.endswith(_NAME_CONFIG):
+            raise
+        raise type(error)(text.replace(_NAME_CONFIG, way)) from error
 
 
 def _is_corpus(source: str) -> bool:
@@ -162,7 +180,9 @@ def run_script(convert: Callable[..., None], optional: Collection[str] = ()) -> 
     options = parser.parse_args()
 
     def job() -> int:
-        convert(**vars(options))
+        config = next(name for name in vars(options) if name.endswith("config_file"))
+        with _config_is(f"Name it: --{config} FILE."):
+            convert(**vars(options))
         return 0
 
     return guarded(parser.prog, job)

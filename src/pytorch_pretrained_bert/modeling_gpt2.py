@@ -1,16 +1,19 @@
 """GPT-2 as 0.6.2 had it, on the models of `pytorch_transformers`."""
 
+import logging
 from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from torch import Tensor, nn
 
+from pytorch_transformers.models.causal import double_heads_output, language_model_output
 from pytorch_transformers.models.decoder import Attention as CoreAttention
-from pytorch_transformers.models.decoder import Pasts, past_length
+from pytorch_transformers.models.decoder import Decoded, DecoderInputs, Pasts, past_length
 from pytorch_transformers.models.gpt2 import heads as core_heads
 from pytorch_transformers.models.gpt2 import model as core
 from pytorch_transformers.models.gpt2.config import GPT2Config as CoreConfig
+from pytorch_transformers.models.outputs import BaseModelOutputWithPast
 from pytorch_transformers.models.warn import warn_once
 from pytorch_transformers.nn.activations import gelu_tanh
 from pytorch_transformers.nn.block import DecoderBlock
@@ -20,8 +23,17 @@ from pytorch_transformers.nn.masks import CausalMask, decoder_mask
 
 from .archives import GPT2_CONFIGS as PRETRAINED_CONFIG_ARCHIVE_MAP
 from .archives import GPT2_MODELS as PRETRAINED_MODEL_ARCHIVE_MAP
-from .classic import ClassicConfig, ClassicModel, with_face
-from .classic_decoder import ClassicAttention, ClassicLMHead, ClassicMultipleChoiceHead, token_inputs
+from .classic import ClassicConfig, ClassicModel, called_as_in_062, with_face
+from .classic_decoder import (
+    ClassicAttention,
+    ClassicLMHead,
+    ClassicMultipleChoiceHead,
+    WithVocabulary,
+    layers_called_as_in_062,
+    needs_scores,
+    run_as_in_062,
+    token_inputs,
+)
 from .file_utils import CONFIG_NAME, WEIGHTS_NAME, cached_path
 from .modeling import BertLayerNorm as LayerNorm
 
@@ -49,6 +61,8 @@ __all__ = [
     "gelu",
     "load_tf_weights_in_gpt2",
 ]
+
+logger = logging.getLogger(__name__)
 
 _DROPOUTS: Final = ("resid_pdrop", "embd_pdrop", "attn_pdrop", "summary_first_dropout")
 
@@ -117,6 +131,8 @@ class Attention(ClassicAttention):
         """
         if isinstance(layer_past, CausalMask):
             return super().forward(x, layer_past, *of_core)
+        if self.has_own_steps():
+            return self.by_steps(x, layer_past)
         return super().forward(x, _mask(x, layer_past), layer_past)[:2]
 
 
@@ -155,6 +171,10 @@ class Block(core.Block):
         """As `Attention.forward`."""
         if isinstance(layer_past, CausalMask):
             return super().forward(x, layer_past, *of_core)
+        if called_as_in_062([(self.attn, Attention)], {}):
+            mixed, present = self.attn(self.ln_1(x), layer_past=layer_past)
+            x = x + mixed
+            return x + self.mlp(self.ln_2(x)), present
         return super().forward(x, _mask(x, layer_past), layer_past)[:2]
 
 
@@ -287,13 +307,27 @@ class GPT2Model(GPT2PreTrainedModel, core.GPT2Model):
         )
         return output.last_hidden_state, list(output.past or ())
 
+    def _run_layers(self, hidden: Tensor, inputs: DecoderInputs, need_states: bool, need_probs: bool) -> Decoded:
+        """Run the layers; those of a user's own are called as in 0.6.2."""
+        if not layers_called_as_in_062(self.h, Block, Attention, inputs, need_probs):
+            return super()._run_layers(hidden, inputs, need_states, need_probs)
+        past: Any = [None] * len(self.h) if inputs.past is None else inputs.past
 
-class GPT2LMHeadModel(GPT2PreTrainedModel, core_heads.GPT2LMHeadModel):
+        def run(number: int, block: Any, states: Tensor) -> tuple[Tensor, list[Tensor]]:
+            states, present = block(states, past[number])
+            return states, [present]
+
+        return run_as_in_062(self.h, hidden, need_states, run)
+
+
+class GPT2LMHeadModel(WithVocabulary, GPT2PreTrainedModel, core_heads.GPT2LMHeadModel):
     """The language model.
 
     Args:
         config: The sizes.
     """
+
+    decoder_class: ClassVar[type[nn.Module]] = GPT2Model
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
@@ -317,24 +351,25 @@ class GPT2LMHeadModel(GPT2PreTrainedModel, core_heads.GPT2LMHeadModel):
                 which in more than two axes are the choices). Below 0 is ignored.
             past: See there.
         """
-        output = core_heads.GPT2LMHeadModel.forward(
-            self,
-            **token_inputs(input_ids, position_ids, token_type_ids),
-            past=past,
+        hidden, presents = self.transformer(input_ids, position_ids, token_type_ids, past)
+        output = language_model_output(
+            self.lm_head,
+            BaseModelOutputWithPast.of(last_hidden_state=hidden),
+            labels=None,
             lm_labels=lm_labels,
-            use_cache=lm_labels is None,
-            output_logits=lm_labels is None,
-            return_dict=True,
+            output_logits=lm_labels is None or needs_scores(self.lm_head),
         )
-        return (output.logits, list(output.past or ())) if lm_labels is None else output.loss
+        return (output.logits, presents) if lm_labels is None else output.loss
 
 
-class GPT2DoubleHeadsModel(GPT2PreTrainedModel, core_heads.GPT2DoubleHeadsModel):
+class GPT2DoubleHeadsModel(WithVocabulary, GPT2PreTrainedModel, core_heads.GPT2DoubleHeadsModel):
     """The language model with a second head that chooses between texts.
 
     Args:
         config: The sizes.
     """
+
+    decoder_class: ClassVar[type[nn.Module]] = GPT2Model
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
@@ -362,15 +397,14 @@ class GPT2DoubleHeadsModel(GPT2PreTrainedModel, core_heads.GPT2DoubleHeadsModel)
             position_ids: See there.
             past: See there.
         """
-        output = core_heads.GPT2DoubleHeadsModel.forward(
-            self,
-            **token_inputs(input_ids, position_ids, token_type_ids),
-            past=past,
-            mc_token_ids=mc_token_ids,
+        hidden, presents = self.transformer(input_ids, position_ids, token_type_ids, past)
+        output = double_heads_output(
+            self.lm_head,
+            self.multiple_choice_head,
+            BaseModelOutputWithPast.of(last_hidden_state=hidden),
+            places=(mc_token_ids, None),
+            choices=(mc_labels, None),
             lm_labels=lm_labels,
-            mc_labels=mc_labels,
-            use_cache=True,
-            return_dict=True,
         )
         losses = [loss for loss in (output.lm_loss, output.mc_loss) if loss is not None]
-        return losses or (output.lm_logits, output.mc_logits, list(output.past or ()))
+        return losses or (output.lm_logits, output.mc_logits, presents)

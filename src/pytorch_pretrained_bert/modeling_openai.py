@@ -1,5 +1,6 @@
 """OpenAI GPT as 0.6.2 had it, on the models of `pytorch_transformers`."""
 
+import logging
 from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -7,10 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from pytorch_transformers.models.causal import double_heads_output, language_model_output
 from pytorch_transformers.models.decoder import Attention as CoreAttention
+from pytorch_transformers.models.decoder import Decoded, DecoderInputs
 from pytorch_transformers.models.openai_gpt import heads as core_heads
 from pytorch_transformers.models.openai_gpt import model as core
 from pytorch_transformers.models.openai_gpt.config import OpenAIGPTConfig as CoreConfig
+from pytorch_transformers.models.outputs import BaseModelOutputWithPast
 from pytorch_transformers.nn import activations
 from pytorch_transformers.nn.fused import VocabularyHead
 from pytorch_transformers.nn.layers import Conv1D as CoreConv1D
@@ -18,8 +22,17 @@ from pytorch_transformers.nn.masks import CausalMask, decoder_mask
 
 from .archives import OPENAI_GPT_CONFIGS as PRETRAINED_CONFIG_ARCHIVE_MAP
 from .archives import OPENAI_GPT_MODELS as PRETRAINED_MODEL_ARCHIVE_MAP
-from .classic import ClassicConfig, ClassicModel, with_face
-from .classic_decoder import ClassicAttention, ClassicLMHead, ClassicMultipleChoiceHead, token_inputs
+from .classic import ClassicConfig, ClassicModel, called_as_in_062, with_face
+from .classic_decoder import (
+    ClassicAttention,
+    ClassicLMHead,
+    ClassicMultipleChoiceHead,
+    WithVocabulary,
+    layers_called_as_in_062,
+    needs_scores,
+    run_as_in_062,
+    token_inputs,
+)
 from .file_utils import CONFIG_NAME, WEIGHTS_NAME, cached_path
 from .modeling import BertLayerNorm as LayerNorm
 
@@ -49,6 +62,8 @@ __all__ = [
     "load_tf_weights_in_openai_gpt",
     "swish",
 ]
+
+logger = logging.getLogger(__name__)
 
 
 def gelu(x: Tensor) -> Tensor:
@@ -148,6 +163,8 @@ class Attention(ClassicAttention):
         """[B, T, H] -> [B, T, H]."""
         if of_core:
             return super().forward(x, *of_core)
+        if self.has_own_steps():
+            return self.by_steps(x)[0]
         return super().forward(x, _mask(x)).hidden
 
 
@@ -196,6 +213,9 @@ class Block(core.Block):
         """[B, T, H] -> [B, T, H]."""
         if of_core:
             return super().forward(x, *of_core)
+        if called_as_in_062([(self.attn, Attention)], {}):
+            x = self.ln_1(x + self.attn(x))
+            return self.ln_2(x + self.mlp(x))
         return super().forward(x, _mask(x)).hidden
 
 
@@ -324,13 +344,21 @@ class OpenAIGPTModel(OpenAIGPTPreTrainedModel, core.OpenAIGPTModel):
         states: Tensor = core.OpenAIGPTModel.forward(self, **inputs, return_dict=True).last_hidden_state
         return states
 
+    def _run_layers(self, hidden: Tensor, inputs: DecoderInputs, need_states: bool, need_probs: bool) -> Decoded:
+        """Run the layers; those of a user's own are called as in 0.6.2."""
+        if not layers_called_as_in_062(self.h, Block, Attention, inputs, need_probs):
+            return super()._run_layers(hidden, inputs, need_states, need_probs)
+        return run_as_in_062(self.h, hidden, need_states, lambda _, block, states: (block(states), ()))
 
-class OpenAIGPTLMHeadModel(OpenAIGPTPreTrainedModel, core_heads.OpenAIGPTLMHeadModel):
+
+class OpenAIGPTLMHeadModel(WithVocabulary, OpenAIGPTPreTrainedModel, core_heads.OpenAIGPTLMHeadModel):
     """The language model.
 
     Args:
         config: The sizes.
     """
+
+    decoder_class: ClassVar[type[nn.Module]] = OpenAIGPTModel
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
@@ -351,22 +379,26 @@ class OpenAIGPTLMHeadModel(OpenAIGPTPreTrainedModel, core_heads.OpenAIGPTLMHeadM
             token_type_ids: See there.
             lm_labels: [..., T], usually the ids: they are shifted here. Below 0 is ignored.
         """
-        output = core_heads.OpenAIGPTLMHeadModel.forward(
-            self,
-            **token_inputs(input_ids, position_ids, token_type_ids),
+        hidden = self.transformer(input_ids, position_ids, token_type_ids)
+        output = language_model_output(
+            self.lm_head,
+            BaseModelOutputWithPast.of(last_hidden_state=hidden),
+            labels=None,
             lm_labels=lm_labels,
-            output_logits=lm_labels is None,
-            return_dict=True,
+            output_logits=lm_labels is None or needs_scores(self.lm_head),
+            words=self._words,
         )
         return output.logits if lm_labels is None else output.loss
 
 
-class OpenAIGPTDoubleHeadsModel(OpenAIGPTPreTrainedModel, core_heads.OpenAIGPTDoubleHeadsModel):
+class OpenAIGPTDoubleHeadsModel(WithVocabulary, OpenAIGPTPreTrainedModel, core_heads.OpenAIGPTDoubleHeadsModel):
     """The language model with a second head that chooses between texts.
 
     Args:
         config: The sizes.
     """
+
+    decoder_class: ClassVar[type[nn.Module]] = OpenAIGPTModel
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
@@ -392,13 +424,15 @@ class OpenAIGPTDoubleHeadsModel(OpenAIGPTPreTrainedModel, core_heads.OpenAIGPTDo
             token_type_ids: See there.
             position_ids: See there.
         """
-        output = core_heads.OpenAIGPTDoubleHeadsModel.forward(
-            self,
-            **token_inputs(input_ids, position_ids, token_type_ids),
-            mc_token_ids=mc_token_ids,
+        hidden = self.transformer(input_ids, position_ids, token_type_ids)
+        output = double_heads_output(
+            self.lm_head,
+            self.multiple_choice_head,
+            BaseModelOutputWithPast.of(last_hidden_state=hidden),
+            places=(mc_token_ids, None),
+            choices=(mc_labels, None),
             lm_labels=lm_labels,
-            mc_labels=mc_labels,
-            return_dict=True,
+            words=self._words,
         )
         losses = [loss for loss in (output.lm_loss, output.mc_loss) if loss is not None]
         return losses or (output.lm_logits, output.mc_logits)

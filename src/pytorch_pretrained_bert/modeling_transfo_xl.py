@@ -3,6 +3,7 @@
 Parts take and give tokens first, [T, B, H]; models take ids [B, T]. K is the number of keys, memory and segment.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -16,14 +17,14 @@ from pytorch_transformers.models.transfo_xl import adaptive_softmax as core_soft
 from pytorch_transformers.models.transfo_xl import heads as core_heads
 from pytorch_transformers.models.transfo_xl import model as core
 from pytorch_transformers.models.transfo_xl import relative_attention as core_attention
-from pytorch_transformers.models.transfo_xl.adaptive_softmax import AdaptiveEmbedding
 from pytorch_transformers.models.transfo_xl.config import TransfoXLConfig as CoreConfig
 from pytorch_transformers.models.transfo_xl.convert import key_map
-from pytorch_transformers.models.transfo_xl.relative_attention import Context, relative_shift
+from pytorch_transformers.models.transfo_xl.memory import LayerMemory
+from pytorch_transformers.models.transfo_xl.relative_attention import Context, LayerOutput, relative_shift
 
 from .archives import TRANSFO_XL_CONFIGS as PRETRAINED_CONFIG_ARCHIVE_MAP
 from .archives import TRANSFO_XL_MODELS as PRETRAINED_MODEL_ARCHIVE_MAP
-from .classic import ClassicConfig, ClassicModel, ClassicNames, with_face
+from .classic import ClassicConfig, ClassicModel, ClassicNames, WithDecoder, called_as_in_062, with_face
 from .file_utils import CONFIG_NAME, WEIGHTS_NAME, cached_path
 from .modeling import BertLayerNorm as LayerNorm
 from .modeling_transfo_xl_utilities import ProjectedAdaptiveLogSoftmax, sample_logits
@@ -58,6 +59,8 @@ __all__ = [
     "load_tf_weights_in_transfo_xl",
     "sample_logits",
 ]
+
+logger = logging.getLogger(__name__)
 
 TF_WEIGHTS_NAME: Final = "model.ckpt"
 _CUTOFFS: Final = [20000, 40000, 200000]
@@ -204,6 +207,30 @@ class PositionalEmbedding(ClassicNames, core_attention.PositionalEmbedding):
         return table if bsz is None else table.expand(-1, bsz, -1)
 
 
+class AdaptiveEmbedding(core_softmax.AdaptiveEmbedding):
+    """Embeddings of a vocabulary in clusters; see `pytorch_transformers` for the arguments."""
+
+    @property
+    def n_token(self) -> int:
+        """Number of words, V."""
+        return self.num_embeddings
+
+    @property
+    def d_embed(self) -> int:
+        """Width of the head's embeddings."""
+        return self._parts[0].width
+
+    @property
+    def cutoffs(self) -> list[int]:
+        """Where the clusters end."""
+        return [*self._cutoffs, self.n_token]
+
+    @property
+    def cutoff_ends(self) -> list[int]:
+        """The same with 0 in front."""
+        return [0, *self.cutoffs]
+
+
 class PositionwiseFF(core_attention.PositionwiseFF):
     """The feed-forward part of a layer.
 
@@ -265,6 +292,18 @@ class RelMultiHeadAttn(nn.Module):
     """
 
     _supported = False
+    qkv_net: nn.Linear
+    d_head: int
+
+    @property
+    def d_model(self) -> int:
+        """Width of the hidden states, H."""
+        return self.qkv_net.in_features
+
+    @property
+    def scale(self) -> float:
+        """What scores are multiplied by."""
+        return self.d_head**-0.5
 
     def __init__(
         self,
@@ -443,6 +482,7 @@ class RelPartialLearnableDecoderLayer(core_attention.RelPartialLearnableDecoderL
 _FACES: Final[Mapping[type[nn.Module], type[nn.Module]]] = {
     core_attention.PositionalEmbedding: PositionalEmbedding,
     core_attention.PositionwiseFF: PositionwiseFF,
+    core_softmax.AdaptiveEmbedding: AdaptiveEmbedding,
     core_attention.RelPartialLearnableMultiHeadAttn: RelPartialLearnableMultiHeadAttn,
     core_attention.RelPartialLearnableDecoderLayer: RelPartialLearnableDecoderLayer,
     core_softmax.ProjectedAdaptiveLogSoftmax: ProjectedAdaptiveLogSoftmax,
@@ -525,12 +565,30 @@ class TransfoXLPreTrainedModel(ClassicModel, core.TransfoXLPreTrainedModel):
         )
 
 
+def _of_config(name: str) -> Any:
+    """A value of the configuration as an attribute of the model, to be read."""
+    return property(lambda model: getattr(model.config, name), doc=f"`{name}` of the configuration.")
+
+
 class TransfoXLModel(TransfoXLPreTrainedModel, core.TransfoXLModel):
     """The decoder.
 
     Args:
         config: The sizes.
     """
+
+    n_token = _of_config("n_token")
+    d_embed = _of_config("d_embed")
+    d_model = _of_config("d_model")
+    n_head = _of_config("n_head")
+    d_head = _of_config("d_head")
+    n_layer = _of_config("n_layer")
+    attn_type = _of_config("attn_type")
+
+    @property
+    def max_klen(self) -> int:
+        """Most keys that a token sees, with the lengths of the configuration."""
+        return int(self.config.tgt_len + self.config.ext_len + self.config.mem_len)
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
@@ -551,6 +609,35 @@ class TransfoXLModel(TransfoXLPreTrainedModel, core.TransfoXLModel):
         output = core.TransfoXLModel.forward(self, input_ids, mems, return_dict=True)
         return output.last_hidden_state, _listed(output.mems)
 
+    def _run_layer(
+        self,
+        layer: nn.Module,
+        hidden: Tensor,
+        context: Context,
+        memory: Tensor | LayerMemory | None,
+        head_mask: Tensor | None,
+        need_probs: bool,
+    ) -> LayerOutput:
+        """Run one layer; one of a user's own is called as in 0.6.2, with a mask of type bool."""
+        parts: list[tuple[Any, type[nn.Module]]] = [(layer, RelPartialLearnableDecoderLayer)]
+        if hasattr(layer, "dec_attn"):
+            parts.append((layer.dec_attn, RelPartialLearnableMultiHeadAttn))
+        asked = {
+            "text generation": isinstance(memory, LayerMemory),
+            "head_mask": head_mask is not None,
+            "output_attentions": need_probs,
+        }
+        if not called_as_in_062(parts, asked):
+            return super()._run_layer(layer, hidden, context, memory, head_mask, need_probs)
+        distances = context.distances[1:, None]  # [K, 1, H]
+        if context.mask is None:
+            unseen = torch.zeros(hidden.shape[1], len(distances), 1, dtype=torch.bool, device=hidden.device)
+        else:
+            unseen = (context.mask != 0)[:, :, None]
+        mems = memory.transpose(0, 1) if isinstance(memory, Tensor) else None
+        mixed: Tensor = layer(hidden.transpose(0, 1), distances, dec_attn_mask=unseen, mems=mems)
+        return LayerOutput(mixed.transpose(0, 1).contiguous(), None)
+
     def sinusoids(self, longest: int) -> Tensor:
         """See `pytorch_transformers`: [longest + 1, H]."""
         return super().sinusoids(longest).squeeze(1)
@@ -569,12 +656,15 @@ def _listed(mems: Sequence[Tensor] | None) -> list[Tensor] | None:
     return None if mems is None else list(mems)
 
 
-class TransfoXLLMHeadModel(TransfoXLPreTrainedModel, core_heads.TransfoXLLMHeadModel):
+class TransfoXLLMHeadModel(WithDecoder, TransfoXLPreTrainedModel, core_heads.TransfoXLLMHeadModel):
     """The language model.
 
     Args:
         config: The sizes.
     """
+
+    decoder_class: ClassVar[type[nn.Module]] = TransfoXLModel
+    sample_softmax = _of_config("sample_softmax")
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
@@ -595,6 +685,9 @@ class TransfoXLLMHeadModel(TransfoXLPreTrainedModel, core_heads.TransfoXLLMHeadM
             log-probabilities [B, T, V]. Then what to remember, see `TransfoXLModel.forward`.
         """
         labels = target if target is None or target.numel() != input_ids.numel() else target.reshape(input_ids.shape)
-        output = core_heads.TransfoXLLMHeadModel.forward(self, input_ids, mems, labels=labels, return_dict=True)
-        scores = output.prediction_scores if output.loss is None else output.loss
-        return scores, _listed(output.mems)
+        if labels is not None:
+            self._check_labels(labels, input_ids)
+        hidden, new_mems = self.transformer(input_ids, mems)
+        losses, scores = self._loss_or_scores(hidden, labels)
+        found: Any = scores if losses is None else losses
+        return found, new_mems

@@ -39,6 +39,42 @@ class ProjectedAdaptiveLogSoftmax(core.ProjectedAdaptiveLogSoftmax):
     ) -> None:
         super().__init__(n_token, d_embed, d_proj, cutoffs, div_val, keep_order)
 
+    @property
+    def d_embed(self) -> int:
+        """Width of the head."""
+        return self._parts[0].width
+
+    @property
+    def d_proj(self) -> int:
+        """Width of the hidden states, H."""
+        projection = self.out_projs[0]
+        return self.d_embed if projection is None else projection.shape[0]
+
+    @property
+    def cutoffs(self) -> list[int]:
+        """Where the clusters end."""
+        return [part.stop for part in self._parts]
+
+    @property
+    def cutoff_ends(self) -> list[int]:
+        """The same with 0 in front."""
+        return [0, *self.cutoffs]
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters beside the head."""
+        return self.tails
+
+    @property
+    def shortlist_size(self) -> int:
+        """Number of words in the head."""
+        return self._parts[0].words
+
+    @property
+    def head_size(self) -> int:
+        """Number of scores of the head: of its words, and of the other clusters."""
+        return self.shortlist_size + self.n_clusters
+
     def _compute_logit(self, hidden: Tensor, weight: Tensor, bias: Tensor | None, proj: Tensor | None) -> Tensor:
         """Scores [N, words] of states [N, H]; a cluster has weights [words, width] and a projection [H, width]."""
         return F.linear(hidden if proj is None else F.linear(hidden, proj.t()), weight, bias)

@@ -1,10 +1,13 @@
 """`OpenAIAdam` and the schedules that it carries, as 0.6.2 had them."""
 
-from pytorch_transformers.optim.adam import OpenAIAdam
+from typing import Final
+
+from pytorch_transformers.optim import adam
 
 from .optimization import (
     SCHEDULES,
     ConstantLR,
+    OptionsAsTensors,
     WarmupConstantSchedule,
     WarmupCosineSchedule,
     WarmupCosineWithHardRestartsSchedule,
@@ -15,6 +18,8 @@ from .optimization import (
     warmup_cosine,
     warmup_linear,
 )
+from .optimization import logger as _logger
+from .optimization import required as _required
 
 __all__ = [
     "SCHEDULES",
@@ -30,3 +35,10 @@ __all__ = [
     "warmup_cosine",
     "warmup_linear",
 ]
+
+required: Final = _required
+logger: Final = _logger
+
+
+class OpenAIAdam(OptionsAsTensors, adam.OpenAIAdam):
+    """The optimizer of GPT: `pytorch_transformers.optim.adam.OpenAIAdam`, where the options are explained."""

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 from pytorch_transformers.models.bert.pretrained import MAX_POSITIONS, REPOSITORIES
 from pytorch_transformers.tokenizers import basic
 from pytorch_transformers.tokenizers.basic import whitespace_tokenize
-from pytorch_transformers.tokenizers.characters import CLEAN, SPACED_PUNCTUATION, WITHOUT_ACCENTS, is_ideograph
+from pytorch_transformers.tokenizers.characters import (
+    CLEAN,
+    CLEAN_AND_SPACE,
+    SPACED_PUNCTUATION,
+    WITHOUT_ACCENTS,
+    is_control,
+    is_ideograph,
+    is_punctuation,
+    is_whitespace,
+)
 from pytorch_transformers.tokenizers.loading import TOKENIZER_CONFIG_FILE, read_json
 from pytorch_transformers.tokenizers.vocab import index_tokens, read_tokens, save_tokens
 from pytorch_transformers.tokenizers.wordpiece import WordpieceTokenizer
@@ -36,7 +45,9 @@ __all__ = [
     "BertTokenizer",
     "WordpieceTokenizer",
     "cached_path",
+    "convert_to_unicode",
     "load_vocab",
+    "printable_text",
     "whitespace_tokenize",
 ]
 
@@ -67,6 +78,43 @@ def load_vocab(vocab_file: Folder) -> "OrderedDict[str, int]":
     # A token has no white space around it, but may be white space.
     tokens = [token.strip() or token for token in read_tokens(Path(vocab_file))]
     return OrderedDict(index_tokens(tokens, f"the vocabulary {os.fspath(vocab_file)!r}"))
+
+
+def convert_to_unicode(text: str | bytes) -> str:
+    """Text as it is, and bytes as the text of UTF-8 that they are, without what is none.
+
+    Args:
+        text: Text or bytes.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if isinstance(text, str):
+        return text
+    if isinstance(text, bytes):
+        return text.decode("utf-8", "ignore")
+    raise ValueError(f"text: expected str or bytes, found {type(text).__name__}")
+
+
+#: The same function under the name that the original has for what is printed.
+printable_text = convert_to_unicode
+
+
+# What characters are to 0.6.2, for programs that import these; the tokenizer has tables of the same.
+
+_is_whitespace = is_whitespace
+_is_punctuation = is_punctuation
+
+
+def _is_control(char: str) -> bool:
+    return is_control(char) or unicodedata.category(char) in _NO_TEXT
+
+
+def check_text(text: object) -> None:
+    """Raise `TypeError` for what is no text and can't be tokenized."""
+    if not isinstance(text, str):
+        way = "; convert_to_unicode(text) decodes UTF-8" if isinstance(text, bytes) else ""
+        raise TypeError(f"text: expected a str, found {type(text).__name__}{way}")
 
 
 class _TextTable(dict[int, str]):
@@ -105,26 +153,44 @@ class BasicTokenizer(basic.BasicTokenizer):
 
         Args:
             text: Any text.
+
+        Raises:
+            TypeError: It is no text.
         """
+        check_text(text)
+        if self._has_own_steps():
+            return self._tokenize_by_steps(text)
         self.strip_accents = self.do_lower_case
         text = text if text.isascii() else text.translate(_TEXT)
         kept = set(self.never_split)
         if not kept:
             return self.split(text)
-        words = self._tokenize_chinese_chars(self._clean_text(text)).split()
+        words = text.translate(CLEAN_AND_SPACE).split()
         if kept.isdisjoint(words):
             return self.split(text)
         return [part for word in words for part in ([word] if word in kept else self.split(word))]
 
-    # The steps one by one, for programs that call them.
+    # The steps one by one, for programs that call or override them.
+
+    def _has_own_steps(self) -> bool:
+        """Whether a subclass, or somebody in this object or in this class, has replaced a step."""
+        own, kind = vars(self), type(self)
+        return any(name in own or getattr(kind, name) is not step for name, step in _STEPS.items())
+
+    def _tokenize_by_steps(self, text: str) -> list[str]:
+        """What `tokenize` does, slower and by the methods: those that are replaced have their effect."""
+        parts: list[str] = []
+        for word in self._tokenize_chinese_chars(self._clean_text(text)).split():
+            plain = not self.do_lower_case or word in self.never_split
+            parts += self._run_split_on_punc(word if plain else self._run_strip_accents(word.lower()))
+        return " ".join(parts).split()  # a replaced step may leave white space in a part
 
     def _clean_text(self, text: str) -> str:
         return text.translate(_TEXT).translate(CLEAN)
 
     def _tokenize_chinese_chars(self, text: str) -> str:
-        if text.isascii():
-            return text
-        return "".join(f" {char} " if is_ideograph(char) else char for char in text)
+        alone = self._is_chinese_char
+        return "".join(f" {char} " if alone(ord(char)) else char for char in text)
 
     def _is_chinese_char(self, cp: int) -> bool:
         return is_ideograph(chr(cp))
@@ -145,6 +211,16 @@ class BasicTokenizer(basic.BasicTokenizer):
                 parts.append(char)
             grows = not alone
         return parts
+
+
+#: The steps as they are here, to notice replaced ones.
+_STEPS: Final[Mapping[str, Any]] = {
+    name: vars(BasicTokenizer)[name]
+    for name in (
+        *("_clean_text", "_tokenize_chinese_chars", "_is_chinese_char"),
+        *("_run_strip_accents", "_run_split_on_punc"),
+    )
+}
 
 
 class BertTokenizer:
@@ -195,7 +271,11 @@ class BertTokenizer:
 
         Args:
             text: Any text.
+
+        Raises:
+            TypeError: It is no text.
         """
+        check_text(text)
         if not self.do_basic_tokenize:
             return self.wordpiece_tokenizer.tokenize(text)
         pieces_of = self.wordpiece_tokenizer.tokenize
@@ -251,7 +331,11 @@ class BertTokenizer:
 
     @classmethod
     def from_pretrained(
-        cls, pretrained_model_name_or_path: Folder, cache_dir: Folder | None = None, *inputs: Any, **kwargs: Any
+        cls,
+        pretrained_model_name_or_path: Folder | None = None,
+        cache_dir: Folder | None = None,
+        *inputs: Any,
+        **kwargs: Any,
     ) -> "Self":
         """Load a tokenizer. `do_lower_case` is as the name of a published model says, whatever is passed.
 
@@ -260,13 +344,19 @@ class BertTokenizer:
                 address of one.
             cache_dir: Folder for downloads.
             *inputs: Arguments of the constructor after the vocabulary.
-            **kwargs: The same by name.
+            **kwargs: The same by name; and `pretrained_model_name`, which the first argument was called before 0.5.
 
         Raises:
             OSError: There is no such place, or no vocabulary in it. (0.6.2 returned None.)
-            TypeError: An option is unknown.
+            TypeError: An option is unknown, or no name is given.
         """
-        name = os.fspath(pretrained_model_name_or_path)
+        early = kwargs.pop("pretrained_model_name", None)
+        if (pretrained_model_name_or_path is None) == (early is None):
+            raise TypeError(
+                f"from_pretrained takes one name: pretrained_model_name_or_path={pretrained_model_name_or_path!r}, "
+                f"pretrained_model_name={early!r} (as it was called before 0.5)"
+            )
+        name = os.fspath(early if pretrained_model_name_or_path is None else pretrained_model_name_or_path)
         published = EARLY_NAMES.get(name, name)
         if published in PRETRAINED_VOCAB_ARCHIVE_MAP:
             _set_case(published, kwargs)

@@ -23,6 +23,7 @@ from .archives import GPT2_VOCABULARIES as PRETRAINED_VOCAB_ARCHIVE_MAP
 from .classic_bpe import MERGES_NAME, SPECIAL_TOKENS_NAME, VOCAB_NAME, ClassicBPETokenizer, get_pairs
 from .classic_cache import Folder
 from .file_utils import cached_path
+from .tokenization import check_text
 
 __all__ = [
     "MERGES_NAME",
@@ -95,7 +96,12 @@ class GPT2Tokenizer(ClassicBPETokenizer):
         return self._merges.join(word)
 
     def tokenize(self, text: str) -> list[str]:
-        """See `ClassicBPETokenizer.tokenize`; tokens are in the characters that stand for bytes."""
+        """See `ClassicBPETokenizer.tokenize`; tokens are in the characters that stand for bytes.
+
+        Raises:
+            TypeError: It is no text.
+        """
+        check_text(text)
         bpe = self.bpe
         return [token for piece in self.pat.findall(text) for token in bpe(to_symbols(piece)).split(" ")]
 

@@ -1,7 +1,8 @@
 """The tokenizer of OpenAI GPT as 0.6.2 had it, of the words and byte pairs in `pytorch_transformers`."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, ClassVar, Final
 
@@ -16,7 +17,7 @@ from .archives import OPENAI_GPT_VOCABULARIES as PRETRAINED_VOCAB_ARCHIVE_MAP
 from .classic_bpe import MERGES_NAME, SPECIAL_TOKENS_NAME, VOCAB_NAME, ClassicBPETokenizer, get_pairs
 from .classic_cache import Folder
 from .file_utils import cached_path
-from .tokenization import BasicTokenizer
+from .tokenization import BasicTokenizer, check_text
 
 __all__ = [
     "MERGES_NAME",
@@ -53,6 +54,10 @@ class OpenAIGPTTokenizer(ClassicBPETokenizer):
         special_tokens: See `set_special_tokens`.
         max_len: Longest input in tokens. Longer ones are not cut: `convert_tokens_to_ids` warns.
 
+    Attributes:
+        nlp: What splits texts into words.
+        fix_text: `ftfy.fix_text`, which mends texts before; None where BERT's tokenizer splits them.
+
     Raises:
         OSError: A file can't be read.
         ValueError: A file does not hold what it should.
@@ -79,7 +84,7 @@ class OpenAIGPTTokenizer(ClassicBPETokenizer):
                 "pip install 'pytorch-transformers[gpt]'",
                 " and ".join(missing),
             )
-        #: What splits texts into words.
+        self.fix_text: Callable[[str], str] | None = None if missing else import_module("ftfy").fix_text
         self.nlp: Any = BasicTokenizer(do_lower_case=True, never_split=[]) if missing else SpacyWords()
         super().__init__(vocab_file, merges_file, special_tokens, max_len)
 
@@ -93,7 +98,12 @@ class OpenAIGPTTokenizer(ClassicBPETokenizer):
         return LetterJoiner(self.encoder, self._merges, None).tokens(word)
 
     def tokenize(self, text: str) -> list[str]:
-        """See `ClassicBPETokenizer.tokenize`; the last token of each word ends in `</w>`."""
+        """See `ClassicBPETokenizer.tokenize`; the last token of each word ends in `</w>`.
+
+        Raises:
+            TypeError: It is no text.
+        """
+        check_text(text)
         words = self.nlp.tokenize(text) if isinstance(self.nlp, BasicTokenizer) else self.nlp.words(text)
         bpe = self.bpe
         return [token for word in words for token in bpe(word).split(" ")]

@@ -119,6 +119,28 @@ def test_wrong_usage(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("family", ["gpt2", "openai"])
+def test_sizes_that_need_a_configuration(family: str, tmp_path: Path) -> None:
+    """The message says how this program takes it, and what it says works."""
+    openai = family == "openai"
+    options: dict[str, Any] = {} if openai else {"n_inner": None}
+    model = build(OPENAI_CASE if openai else GPT2_CASE, OpenAIGPTLMHeadModel if openai else GPT2LMHeadModel, **options)
+    source = tmp_path / "original" if openai else tmp_path / "original" / "model.ckpt"
+    save_original(model, source)
+    for beside in (tmp_path / "original").glob("*config*.json"):
+        beside.unlink()
+    (tmp_path / "original" / "hparams.json").unlink(missing_ok=True)
+    verb, out = f"convert_{family}_checkpoint", tmp_path / "out"
+    told = run(verb, source, out, status=1)
+    assert f"Name it as the third argument, {'OPENAI_GPT_CONFIG' if openai else 'GPT2_CONFIG'}." in told
+    assert "config=FILE" not in told
+    script = f"{MODULE}.convert_{family}_checkpoint_to_pytorch"
+    given = (f"--{family}_checkpoint_{'folder_path' if openai else 'path'}", source, "--pytorch_dump_folder_path", out)
+    told = run(*given, module=script, status=1)
+    assert f"Name it: --{family}_config_file FILE." in told
+    assert "config=FILE" not in told
+
+
 @pytest.mark.parametrize("verb", [None, *commands.VERBS])
 def test_help(verb: str | None, loads: Callable[[str], set[str]]) -> None:
     text = run(*([verb] if verb else []), "--help")

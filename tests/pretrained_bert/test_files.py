@@ -15,7 +15,7 @@ from hub.conftest import cache, hub_server  # noqa: F401  # fixtures
 from hub.server import HubServer
 from hub.test_repository import forbid_sockets
 from pytorch_pretrained_bert import file_utils
-from pytorch_pretrained_bert.archives import BERT_MODELS
+from pytorch_pretrained_bert.archives import BERT_MODELS, GPT2_MODELS
 from pytorch_pretrained_bert.classic_cache import classic_file, classic_place
 
 from .downloads import (
@@ -76,6 +76,32 @@ def test_the_other_families_load_from_two_files(
     forbid_sockets(monkeypatch)
     model = fill(classic_folder)
     same_weights(getattr(classic, model_class).from_pretrained(name), model)
+
+
+def test_a_folder_that_has_no_copy_is_followed_by_that_of_0_6_2(
+    classic_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cache: Path,  # noqa: F811
+) -> None:
+    """Published scripts give each process a folder of its own, with nothing in it, inside that of 0.6.2."""
+    forbid_sockets(monkeypatch)
+    bert, gpt2 = download_bert(classic_folder), download_gpt2(classic_folder)
+    download(classic_folder, "bert-base-uncased-vocab.txt", b"[UNK]\na\n")
+    vocabulary = json.dumps({token: number for number, token in enumerate(LETTERS)}).encode()
+    download(classic_folder, "gpt2-vocab.json", vocabulary)
+    download(classic_folder, "gpt2-merges.txt", b"#version: 0.2\na b\n")
+    own = classic_folder / "distributed_-1"
+    same_weights(classic.BertForPreTraining.from_pretrained("bert-base-uncased", cache_dir=str(own)), bert)
+    same_weights(classic.GPT2Model.from_pretrained("gpt2", cache_dir=str(own)), gpt2)
+    assert classic.BertTokenizer.from_pretrained("bert-base-uncased", cache_dir=own).tokenize("A") == ["a"]
+    assert classic.GPT2Tokenizer.from_pretrained("gpt2", cache_dir=own).tokenize("ab") == ["ab"]
+    assert not own.exists()  # nothing is copied
+    # What the folder has comes first.
+    download(own, "bert-base-uncased-vocab.txt", b"[UNK]\nb\n", age=1000)
+    download(own, "gpt2-config.json", b"{}", age=1000)
+    assert classic.BertTokenizer.from_pretrained("bert-base-uncased", cache_dir=own).tokenize("a b") == ["[UNK]", "b"]
+    assert Path(classic_place("gpt2", GPT2_MODELS, {"cache_dir": own}), "config.json").read_bytes() == b"{}"
 
 
 def test_the_newest_whole_file_is_taken(classic_folder: Path) -> None:

@@ -536,6 +536,299 @@ def test_conv1d_of_gpt_is_linear_only() -> None:
         modeling_openai.Conv1D(4, 3, 5)
 
 
+# --- parts of a user's own --------------------------------------------------------------------------------------------
+
+
+def replace_classes(model: Any, kind: type, make: Callable[[type], type]) -> Any:
+    """Make each part that is of one class an instance of the subclass that `make` gives."""
+    own = make(kind)
+    found = [part for part in model.modules() if type(part) is kind]
+    assert found
+    for part in found:
+        part.__class__ = own
+    return model
+
+
+def both_ways(family: Family, kind: str, change: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
+    """Ours and theirs after the same change, given model and module."""
+    mine, theirs = family.pair(kind)
+    change(mine, family.module), change(theirs, family.original)
+    return mine, theirs
+
+
+def assert_agree(mine: Any, theirs: Any, kind: str, plain: Any) -> None:
+    """Numbers of ours, theirs, and of a model without the change, which has others; losses, too."""
+    given = inputs(kind)
+    with torch.no_grad():
+        found = mine(**given)
+        assert_equal(found, theirs(**given), atol=STATES)
+        first, before = (x[0] if isinstance(x, tuple) else x for x in (found, plain(**given)))
+        assert not torch.allclose(first, before)
+        if kind == "LMHeadModel":
+            labels = word_labels(BATCH, LENGTH)
+            assert_equal(mine(**given, lm_labels=labels), theirs(**given, lm_labels=labels))
+
+
+def changed_decoder(kind: type) -> type:
+    class Twice(kind):  # type: ignore[misc]
+        def forward(self, *args: Any) -> Any:
+            """As 0.6.2 calls it: by position."""
+            found = super().forward(*args)
+            return (2 * found[0], found[1]) if isinstance(found, tuple) else 2 * found
+
+    return Twice
+
+
+@families
+@pytest.mark.parametrize("kind", KINDS[1:])
+@pytest.mark.parametrize("how", ["subclass", "instance", "hook", "another module"])
+def test_heads_call_the_decoder(family: Family, kind: str, how: str) -> None:
+    """Whatever stands there, with the arguments of 0.6.2."""
+
+    class Wrapped(nn.Module):
+        def __init__(self, inner: nn.Module) -> None:
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, *args: Any) -> Any:
+            return doubled(self.inner(*args))
+
+    def doubled(found: Any) -> Any:
+        return (2 * found[0], found[1]) if isinstance(found, tuple) else 2 * found
+
+    def change(model: Any, module: Any) -> None:
+        inner = model.transformer
+        if how == "subclass":
+            replace_classes(model, type(inner), changed_decoder)
+        elif how == "instance":
+            plain = inner.forward
+            inner.forward = lambda *args: doubled(plain(*args))
+        elif how == "hook":
+            inner.register_forward_hook(lambda _, args, found: doubled(found))
+        else:
+            model.transformer = Wrapped(inner)
+
+    mine, theirs = both_ways(family, kind, change)
+    assert_agree(mine, theirs, kind, family.ours(kind))
+
+
+@families
+def test_generation_refuses_a_decoder_of_your_own(family: Family) -> None:
+    mine = replace_classes(family.ours("LMHeadModel"), getattr(family.module, f"{family.prefix}Model"), changed_decoder)
+    with pytest.raises(NotImplementedError, match="a Twice, has a forward of its own"):
+        mine.generate(draw(BATCH, 3), max_new_tokens=2)
+
+
+@families
+@pytest.mark.parametrize("kind", KINDS[1:])
+@pytest.mark.parametrize("bias", [False, True])
+def test_another_output_layer(
+    family: Family, kind: str, bias: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    torch.manual_seed(3)
+    words = WORDS + 2 * (family is GPT)
+    layer = nn.Linear(20, words, bias=bias)
+
+    def change(model: Any, module: Any) -> None:
+        model.lm_head.decoder = copy.deepcopy(layer)
+
+    mine, theirs = both_ways(family, kind, change)
+    assert type(mine.lm_head.decoder) is nn.Linear
+    assert mine.lm_head.weight is mine.lm_head.decoder.weight
+    assert_agree(mine, theirs, kind, family.ours(kind))
+    state = mine.state_dict()
+    assert state.keys() == theirs.state_dict().keys()
+    assert {name for name, _ in mine.named_parameters()} == {name for name, _ in theirs.named_parameters()}
+    again = copy.deepcopy(mine)
+    drawn(again).load_state_dict(theirs.state_dict())
+    assert torch.equal(again.lm_head.decoder.weight, layer.weight)
+    theirs.load_state_dict(state)
+    mine.save_pretrained(tmp_path / "untied")
+    tied = type(mine).from_pretrained(str(tmp_path / "untied"))  # as in 0.6.2, whose loading ties
+    assert tied.lm_head.decoder.weight is tied.get_input_embeddings().weight
+    mine.tie_weights()
+    assert mine.lm_head.decoder.weight is mine.get_input_embeddings().weight
+    caplog.clear()
+    mine.save_pretrained(tmp_path)
+    assert not caplog.records
+    loaded = type(mine).from_pretrained(str(tmp_path)).eval()
+    if not bias:
+        with torch.no_grad():
+            assert_equal(loaded(**inputs(kind)), mine(**inputs(kind)), atol=STATES)
+
+
+@families
+def test_output_layer_of_another_model(family: Family) -> None:
+    """The decoder of a head here is the head: its table is taken."""
+    mine, other = family.ours("LMHeadModel"), drawn(family.ours("LMHeadModel"))
+    names = mine.state_dict().keys()
+    mine.lm_head.decoder = other.lm_head.decoder
+    assert mine.lm_head.decoder.weight is other.lm_head.decoder.weight
+    mine.lm_head.decoder = mine.lm_head.decoder
+    assert mine.lm_head.decoder is mine.lm_head
+    assert mine.state_dict().keys() == names
+
+
+@families
+@pytest.mark.parametrize("how", ["subclass", "hook", "linear"])
+def test_head_with_its_own_forward(family: Family, how: str) -> None:
+    """With labels, too."""
+
+    def scaled(kind: type) -> type:
+        class Scaled(kind):  # type: ignore[misc]
+            def forward(self, hidden_state: Tensor) -> Any:
+                return 3 * super().forward(hidden_state)
+
+        return Scaled
+
+    torch.manual_seed(3)
+    linear = nn.Linear(20, WORDS + 2 * (family is GPT))
+
+    def change(model: Any, module: Any) -> None:
+        if how == "subclass":
+            replace_classes(model, type(model.lm_head), scaled)
+        elif how == "hook":
+            model.lm_head.register_forward_hook(lambda _, args, scores: 3 * scores)
+        else:
+            model.lm_head = linear
+
+    mine, theirs = both_ways(family, "LMHeadModel", change)
+    assert_agree(mine, theirs, "LMHeadModel", family.ours("LMHeadModel"))
+
+
+def own_part(family: Family, kind: type) -> type:
+    """A layer or attention that doubles its states, with the signature of 0.6.2."""
+    if family is GPT2:
+
+        class WithPast(kind):  # type: ignore[misc]
+            def forward(self, x: Tensor, layer_past: Any = None) -> Any:
+                states, present = super().forward(x, layer_past)
+                return 2 * states, present
+
+        return WithPast
+
+    class Plain(kind):  # type: ignore[misc]
+        def forward(self, x: Tensor) -> Any:
+            return 2 * super().forward(x)
+
+    return Plain
+
+
+@families
+@pytest.mark.parametrize("part", ["Attention", "Block", "MLP"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_layers_of_your_own(family: Family, part: str, kind: str) -> None:
+    def make(base: type) -> type:
+        return own_part(GPT if part == "MLP" else family, base)
+
+    def change(model: Any, module: Any) -> None:
+        replace_classes(model, getattr(module, part), make)
+
+    mine, theirs = both_ways(family, kind, change)
+    assert_agree(mine, theirs, kind, family.ours(kind))
+    ids = draw(BATCH, CHOICES, LENGTH) if kind == "DoubleHeadsModel" else draw(BATCH, LENGTH)
+    arguments = (inputs(kind)["mc_token_ids"],) if kind == "DoubleHeadsModel" else ()
+    results = []
+    for model in (mine, theirs):
+        model.zero_grad()
+        found = model(ids, *arguments)
+        (found[0] if isinstance(found, tuple) else found).sin().sum().backward()
+        results.append(classic_gradients(model))
+    for name, gradient in results[1].items():
+        if gradient is not None:
+            torch.testing.assert_close(results[0][name], gradient, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("part", ["Attention", "Block"])
+@torch.no_grad()
+def test_past_with_layers_of_your_own(part: str) -> None:
+    def change(model: Any, module: Any) -> None:
+        replace_classes(model, getattr(module, part), lambda base: own_part(GPT2, base))
+
+    mine, theirs = both_ways(GPT2, "LMHeadModel", change)
+    ids = draw(BATCH, LENGTH)
+    found, expected = (model(ids[:, :4]) for model in (mine, theirs))
+    assert_equal(found, expected, atol=STATES)
+    assert_equal(mine(ids[:, 4:], past=found[1]), theirs(ids[:, 4:], past=expected[1]), atol=STATES)
+
+
+@torch.no_grad()
+def test_a_layer_that_is_no_block() -> None:
+    class Halved(nn.Module):
+        def forward(self, x: Tensor, layer_past: Any = None) -> tuple[Tensor, Tensor]:
+            return x / 2, torch.zeros(2, BATCH, 4, x.shape[1], 5)
+
+    def change(model: Any, module: Any) -> None:
+        model.h[1] = Halved()
+
+    mine, theirs = both_ways(GPT2, "Model", change)
+    ids = draw(BATCH, LENGTH)
+    (found, past), (expected, their_past) = mine(ids[:, :3]), theirs(ids[:, :3])
+    assert_equal(found, expected, atol=STATES)
+    assert_equal(mine(ids[:, 3:], past=past), theirs(ids[:, 3:], past=their_past), atol=STATES)
+
+
+@families
+@pytest.mark.parametrize("step", ["_attn", "merge_heads", "split_heads"])
+@torch.no_grad()
+def test_steps_of_your_own(family: Family, step: str) -> None:
+    """A subclass may change a step of attention alone."""
+
+    def make(base: type) -> type:
+        def changed(self: Any, *args: Any, **named: Any) -> Any:
+            return 1.5 * getattr(base, step)(self, *args, **named)
+
+        return type("Changed", (base,), {step: changed})
+
+    def change(model: Any, module: Any) -> None:
+        replace_classes(model, module.Attention, make)
+
+    mine, theirs = both_ways(family, "LMHeadModel", change)
+    assert_agree(mine, theirs, "LMHeadModel", family.ours("LMHeadModel"))
+    if family is GPT2:
+        past = mine(draw(BATCH, 4))[1]
+        assert_equal(mine(draw(BATCH, 2), past=past), theirs(draw(BATCH, 2), past=past), atol=STATES)
+
+
+@families
+@pytest.mark.parametrize("part", ["Attention", "Block"])
+@torch.no_grad()
+def test_hooks_see_the_arguments_of_the_classic_layers(family: Family, part: str) -> None:
+    seen: dict[Any, list[Any]] = {}
+
+    def change(model: Any, module: Any) -> None:
+        layers = [layer for layer in model.modules() if type(layer) is getattr(module, part)]
+        for layer in layers[1:]:
+            layer.register_forward_hook(lambda _, args, found: seen.setdefault(module, []).append((args[0], found)))
+
+    mine, theirs = both_ways(family, "Model", change)
+    assert_equal(mine(draw(BATCH, LENGTH)), theirs(draw(BATCH, LENGTH)), atol=STATES)
+    assert len(seen[family.module]) == 2
+    assert_equal(seen[family.module], seen[family.original], atol=STATES)
+    lm = family.ours("LMHeadModel")
+    expected = lm.generate(draw(BATCH, 3), max_new_tokens=3).sequences
+    change(lm, family.module)  # who only looks on keeps nothing from working
+    assert torch.equal(lm.generate(draw(BATCH, 3), max_new_tokens=3).sequences, expected)
+
+
+@families
+def test_generation_refuses_layers_of_your_own(family: Family) -> None:
+    mine = replace_classes(family.ours("LMHeadModel"), family.module.Block, lambda base: own_part(family, base))
+    with pytest.raises(NotImplementedError, match="text generation: this model has a "):
+        mine.generate(draw(BATCH, 3), max_new_tokens=2)
+
+
+@families
+def test_attributes_that_code_reads(family: Family) -> None:
+    mine, theirs = family.pair("DoubleHeadsModel")
+    for name in ("scale", "split_size", "n_head"):
+        assert getattr(mine.transformer.h[0].attn, name) == getattr(theirs.transformer.h[0].attn, name)
+    assert not family.module.Attention(20, POSITIONS, family.config()).scale
+    for head in ("lm_head", "multiple_choice_head"):
+        assert getattr(mine, head).n_embd == getattr(theirs, head).n_embd == 20
+    assert family.module.logger.name == family.module.__name__
+
+
 # --- special tokens, tying, initialisation ----------------------------------------------------------------------------
 
 

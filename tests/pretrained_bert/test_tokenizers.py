@@ -2,7 +2,10 @@
 
 import json
 import logging
+import os
 import pickle
+import sys
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -103,6 +106,67 @@ def test_steps_of_the_basic_tokenizer_are_those_of_0_6_2() -> None:
             assert getattr(ours, step)(line) == getattr(theirs, step)(line), (step, line)
     for char in "a東가ひ㐀\U0002f800":
         assert ours._is_chinese_char(ord(char)) == theirs._is_chinese_char(ord(char))
+
+
+def own_step(basic: Any, step: str) -> Any:
+    """A `BasicTokenizer` of theirs or ours with one step replaced by one that does something else besides."""
+
+    def clean(self: Any, text: str) -> str:
+        return str(basic._clean_text(self, text)).replace("e", " ")
+
+    def ideographs(self: Any, text: str) -> str:
+        return str(basic._tokenize_chinese_chars(self, text)).replace("t", " t ")
+
+    def is_ideograph(self: Any, cp: int) -> bool:
+        return cp == ord("a")
+
+    def accents(self: Any, text: str) -> str:
+        return f"{basic._run_strip_accents(self, text)}é"
+
+    def punctuation(self: Any, text: str) -> list[str]:
+        return [text[:2], f" {text[2:]} "]
+
+    replaced = {
+        "_clean_text": clean,
+        "_tokenize_chinese_chars": ideographs,
+        "_is_chinese_char": is_ideograph,
+        "_run_strip_accents": accents,
+        "_run_split_on_punc": punctuation,
+    }
+    return replaced[step]
+
+
+@pytest.mark.parametrize("where", ["subclass", "object", "class"])
+@pytest.mark.parametrize("step", tokenization._STEPS)
+def test_replaced_steps_have_their_effect(step: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in 0.6.2, whose `tokenize` calls them."""
+    theirs = published("pytorch_pretrained_bert", "tokenization")
+    lines = [*list(real_lines())[::7], *ODD]
+    results: list[list[list[str]]] = []
+    for basic in (classic.BasicTokenizer, theirs.BasicTokenizer):
+        # The steps as they were, for the new ones to call.
+        original = type("Original", (), {name: vars(basic)[name] for name in tokenization._STEPS})
+        own = own_step(original, step)
+        plain = [basic().tokenize(line) for line in lines]
+        with monkeypatch.context() as patch:
+            if where == "class":
+                patch.setattr(basic, step, own)
+            kind: Any = type("Own", (basic,), {step: own}) if where == "subclass" else basic
+            for options in ({}, {"do_lower_case": False}, {"never_split": ("The", "to")}):
+                tokenizer = kind(**options)
+                if where == "object":
+                    setattr(tokenizer, step, types.MethodType(own, tokenizer))
+                results.append([tokenizer.tokenize(line) for line in lines])
+        assert results[-3] != plain
+    assert results[:3] == results[3:]
+
+
+def test_kinds_of_characters_are_those_of_0_6_2() -> None:
+    theirs = published("pytorch_pretrained_bert", "tokenization")
+    for name in ("_is_whitespace", "_is_control", "_is_punctuation"):
+        ours, other = getattr(tokenization, name), getattr(theirs, name)
+        wrong = [code for code in range(sys.maxunicode + 1) if ours(chr(code)) != other(chr(code))]
+        assert not wrong, name
 
 
 @LEAVES_FILES_OPEN
@@ -237,6 +301,44 @@ def test_attributes_may_be_changed(vocab: Path) -> None:
     assert tokenizer.tokenize("New Thé") == ["[UNK]", "[UNK]"]
 
 
+def test_the_name_of_the_first_argument_before_0_5(vocab: Path, classic_folder: Path) -> None:
+    loaded = classic.BertTokenizer.from_pretrained(pretrained_model_name=str(vocab), do_lower_case=False)
+    assert loaded.tokenize("The the") == ["The", "the"]
+    from .downloads import download
+
+    download(classic_folder, "bert-base-cased-vocab.txt", b"[UNK]\na\n")
+    assert classic.BertTokenizer.from_pretrained(pretrained_model_name="bert-base-cased").max_len == 512
+    with pytest.raises(TypeError, match="takes one name"):
+        classic.BertTokenizer.from_pretrained(str(vocab), pretrained_model_name=str(vocab))
+    with pytest.raises(TypeError, match="takes one name"):
+        classic.BertTokenizer.from_pretrained()
+
+
+@pytest.mark.parametrize("convert", [tokenization.convert_to_unicode, tokenization.printable_text])
+def test_bytes_of_utf_8_become_text(convert: Callable[[Any], str]) -> None:
+    assert convert("naïve") == convert("naïve".encode()) == "naïve"
+    assert convert(b"a\xffb") == "ab"
+    with pytest.raises(ValueError, match="found int"):
+        convert(3)
+
+
+@pytest.mark.parametrize("family", ["bert", "bert words", "bert without words", "gpt2", "openai", "transfo-xl"])
+@pytest.mark.parametrize("text", [None, b"the", 3, ["the"]], ids=str)
+def test_what_is_no_text_is_named(family: str, text: Any, vocab: Path, gpt2: Any, openai: Any) -> None:
+    tokenizer = {
+        "bert": classic.BertTokenizer(vocab),
+        "bert words": classic.BasicTokenizer(),
+        "bert without words": classic.BertTokenizer(vocab, do_basic_tokenize=False),
+        "gpt2": gpt2,
+        "openai": openai,
+        "transfo-xl": classic.TransfoXLTokenizer(),
+    }[family]
+    with pytest.raises(TypeError, match=rf"text.* {type(text).__name__}") as caught:
+        tokenizer.tokenize(text)
+    if isinstance(text, bytes) and family != "transfo-xl":
+        assert "convert_to_unicode(text)" in str(caught.value)
+
+
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "openai"])
 def test_the_length_warning(kind: str, vocab: Path, gpt2: Any, openai: Any, caplog: pytest.LogCaptureFixture) -> None:
     tokenizer = {"bert": classic.BertTokenizer(vocab), "gpt2": gpt2, "openai": openai}[kind]
@@ -358,6 +460,15 @@ def test_openai_gpt_decodes_as_an_example(openai: classic.OpenAIGPTTokenizer) ->
     assert openai.bpe("abc") == "ab c</w>"
 
 
+def test_what_mends_texts_before_openai_gpt(openai: classic.OpenAIGPTTokenizer) -> None:
+    if isinstance(openai.nlp, classic.BasicTokenizer):
+        assert openai.fix_text is None
+    else:
+        assert openai.fix_text is not None
+        assert openai.fix_text("schÃ¶n") == "schön"
+        assert openai.nlp.words("It's") == ["it", "'s"]  # no model of English is installed
+
+
 @pytest.mark.parametrize("family", ["bert", "gpt2", "openai"])
 def test_tokenizers_go_to_other_processes(family: str, vocab: Path, gpt2: Any, openai: Any) -> None:
     tokenizer = {"bert": classic.BertTokenizer(vocab), "gpt2": gpt2, "openai": openai}[family]
@@ -433,6 +544,23 @@ def test_transfo_xl_files(words: classic.TransfoXLTokenizer, tmp_path: Path) -> 
     assert listed.idx2sym == ["<unk>", "the", "cat"]
     listed._build_from_file(tmp_path / "words.txt")
     assert listed.unk_idx == 0
+
+
+class _Call:
+    """Pickled, a call of `os.mkdir`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (os.fspath(self.folder),)
+
+
+def test_a_vocabulary_of_transfo_xl_that_runs_code_is_refused(tmp_path: Path) -> None:
+    torch.save({"idx2sym": _Call(tmp_path / "made")}, tmp_path / "vocab.bin")
+    with pytest.raises((ValueError, OSError), match=r"mkdir"):
+        classic.TransfoXLTokenizer.from_pretrained(tmp_path)
+    assert not (tmp_path / "made").exists()
 
 
 def test_a_corpus_from_its_texts(tmp_path: Path) -> None:

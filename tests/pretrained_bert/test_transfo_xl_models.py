@@ -494,6 +494,179 @@ def test_options_that_are_not_supported(option: dict[str, int]) -> None:
         TransfoXLConfig(WORDS, **{**SIZES, **option})
 
 
+# --- parts of a user's own --------------------------------------------------------------------------------------------
+
+
+def replace_class(part: Any, make: Callable[[type], type]) -> None:
+    part.__class__ = make(type(part))
+
+
+@pytest.mark.parametrize("how", ["subclass", "instance", "hook", "another module"])
+def test_the_head_calls_the_decoder(original: Any, how: str) -> None:
+    def doubled(found: Any) -> Any:
+        return 2 * found[0], found[1]
+
+    def subclass(kind: type) -> type:
+        class Twice(kind):  # type: ignore[misc]
+            def forward(self, input_ids: Tensor, mems: Any = None) -> Any:
+                return doubled(super().forward(input_ids, mems))
+
+        return Twice
+
+    class Wrapped(nn.Module):
+        def __init__(self, inner: Any) -> None:
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, input_ids: Tensor, mems: Any = None) -> Any:
+            return doubled(self.inner(input_ids, mems))
+
+    mine, theirs = pair(original)
+    plain = ours()
+    for model in (mine, theirs):
+        inner = model.transformer
+        if how == "subclass":
+            replace_class(inner, subclass)
+        elif how == "instance":
+            model.transformer.forward = lambda *args, before=inner.forward: doubled(before(*args))
+        elif how == "hook":
+            inner.register_forward_hook(lambda _, args, found: doubled(found))
+        else:
+            model.transformer = Wrapped(inner)
+    with torch.no_grad():
+        if how == "another module":  # 0.6.2 looks for `sample_softmax` alone, which is the head's
+            theirs.transformer.init_mems = theirs.transformer.inner.init_mems
+        found, expected, before = (model(ids()) for model in (mine, theirs, plain))
+        assert_equal(found, expected, atol=STATES)
+        assert not torch.allclose(found[0], before[0])
+        assert_equal(mine(ids(1), ids(2), found[1]), theirs(ids(1), ids(2), expected[1]), atol=STATES)
+    if how in ("subclass", "instance"):
+        with pytest.raises(NotImplementedError, match="has a forward of its own"):
+            mine.generate(ids(), max_new_tokens=2)
+
+
+def own_layer(kind: type) -> type:
+    """A layer with the signature of 0.6.2, by name where it passes names."""
+
+    class Layer(kind):  # type: ignore[misc]
+        def forward(self, dec_inp: Tensor, r: Tensor, dec_attn_mask: Any = None, mems: Any = None) -> Tensor:
+            assert dec_attn_mask.ndim == 3
+            result: Tensor = super().forward(dec_inp, r, dec_attn_mask=dec_attn_mask, mems=mems)
+            return 1.5 * result
+
+    return Layer
+
+
+def own_attention(kind: type) -> type:
+    class Attention(kind):  # type: ignore[misc]
+        def forward(self, w: Tensor, r: Tensor, attn_mask: Any = None, mems: Any = None) -> Tensor:
+            result: Tensor = super().forward(w, r, attn_mask=attn_mask, mems=mems)
+            return 1.5 * result
+
+    return Attention
+
+
+@pytest.mark.parametrize("variant", ["plain", "all there are", "no memory", "normalised first", "short memory"])
+@pytest.mark.parametrize("part", ["layer", "attention"])
+def test_layers_of_your_own(original: Any, variant: str, part: str) -> None:
+    mine, theirs = pair(original, **VARIANTS[variant])
+    plain = ours(**VARIANTS[variant])
+    for model in (mine, theirs):
+        layer = model.transformer.layers[1]
+        replace_class(layer if part == "layer" else layer.dec_attn, own_layer if part == "layer" else own_attention)
+    found_mems = expected_mems = None
+    for seed, tokens in enumerate((LENGTH, 1, 4)):
+        text, target = ids(seed, tokens), ids(seed + 9, tokens)
+        with torch.no_grad():
+            assert_equal(mine(text, mems=found_mems)[0], theirs(text, mems=expected_mems)[0], atol=STATES)
+            # A token that sees itself alone is only scaled, and the next layer normalises.
+            alone = tokens == 1 and variant == "no memory"
+            assert alone or not torch.allclose(mine(text, target, found_mems)[0], plain(text, target, found_mems)[0])
+        found, found_mems = mine(text, target, found_mems)
+        expected, expected_mems = theirs(text, target, expected_mems)
+        assert_equal(found, expected, atol=STATES)
+        assert_equal(found_mems or [], expected_mems or [], atol=STATES)
+        for model, loss in ((mine, found), (theirs, expected)):
+            model.zero_grad()
+            loss.mean().backward()
+        theirs_by_name = dict(theirs.named_parameters())
+        for name, parameter in mine.named_parameters():
+            torch.testing.assert_close(parameter.grad, theirs_by_name[name].grad, rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def test_what_layers_of_your_own_cannot_do() -> None:
+    mine = ours()
+    replace_class(mine.transformer.layers[2], own_layer)
+    with pytest.raises(NotImplementedError, match="text generation: this model has a Layer of your own"):
+        mine.generate(ids(), max_new_tokens=2)
+
+
+@pytest.mark.parametrize("part", ["layer", "attention"])
+@torch.no_grad()
+def test_hooks_see_the_arguments_of_the_classic_layers(original: Any, part: str) -> None:
+    seen: list[list[Any]] = []
+    for model in pair(original, "TransfoXLModel"):
+        layer = model.layers[1]
+        watched = layer if part == "layer" else layer.dec_attn
+        watched.register_forward_hook(lambda _, args, found: seen.append([*args[:2], found]))
+        mems = model(ids())[1]
+        model(ids(1), mems)
+    half = len(seen) // 2
+    assert half == 2
+    assert_equal(seen[:half], seen[half:], atol=STATES)
+
+
+def test_attributes_that_code_reads(original: Any) -> None:
+    for variant in ("plain", "one width"):
+        mine, theirs = pair(original, **VARIANTS[variant])
+        names = {
+            "transformer": ["n_token", "d_embed", "d_model", "n_head", "d_head", "n_layer", "max_klen", "attn_type"],
+            "crit": ["n_token", "d_embed", "d_proj", "cutoffs", "cutoff_ends", "n_clusters", "shortlist_size"],
+            "transformer.word_emb": ["n_token", "d_embed", "d_proj", "cutoffs", "cutoff_ends", "div_val", "emb_scale"],
+            "transformer.layers.0.dec_attn": ["n_head", "d_head", "d_model", "scale"],
+        }
+        names["crit"] += ["head_size", "div_val"]
+        assert mine.sample_softmax == theirs.sample_softmax == -1
+        for path, attributes in names.items():
+            for name in attributes:
+                found, expected = (getattr(model.get_submodule(path), name) for model in (mine, theirs))
+                assert found == expected, (path, name)
+        assert type(mine.transformer.word_emb) is modeling_transfo_xl.AdaptiveEmbedding
+    assert modeling_transfo_xl.logger.name == modeling_transfo_xl.__name__
+
+
+def test_cutoffs_follow_the_vocabulary() -> None:
+    mine = ours()
+    mine.resize_token_embeddings(WORDS + 3)
+    for part in (mine.crit, mine.transformer.word_emb):
+        assert part.cutoffs == [9, 20, WORDS + 3]
+    assert mine.transformer.n_token == WORDS + 3
+
+
+@torch.no_grad()
+def test_dropout_of_attention_is_a_module() -> None:
+    """Code that switches all modules of that kind off, or on, reaches it."""
+    mine = ours("TransfoXLModel", dropatt=0.5).train()
+    rates = [layer.dec_attn.dropatt for layer in mine.layers]
+    assert all(type(rate) is nn.Dropout and rate.p == 0.5 for rate in rates)
+    steady = ours("TransfoXLModel").train()
+    expected = steady(ids())[0]
+    assert not torch.allclose(mine(ids())[0], expected)
+    for module in mine.modules():
+        if isinstance(module, nn.Dropout):
+            module.eval()
+    assert_equal(mine(ids())[0], expected, atol=STATES)
+    mine.eval()
+    for rate in rates:
+        rate.train()
+    assert not torch.allclose(mine(ids())[0], expected)
+    for rate in rates:
+        rate.p = 0.0
+    assert_equal(mine(ids())[0], expected, atol=STATES)
+    assert mine.state_dict().keys() == steady.state_dict().keys()
+
+
 # --- configurations, initialisation -----------------------------------------------------------------------------------
 
 

@@ -107,13 +107,15 @@ def check_past_form(past: Pasts) -> None:
 
 def check_past(past: Sequence[Tensor] | KeyValueCache, batch: int, blocks: nn.ModuleList, like: Tensor) -> None:
     """Raise `ValueError` unless keys and values are those of this model, for that many rows, of the type of `like`."""
-    attentions = [block.attn for block in blocks if isinstance(block, DecoderBlock)]
     layers = [past.layer(n).values for n in range(past.layers)] if isinstance(past, KeyValueCache) else list(past)
     what = "past: a cache" if isinstance(past, KeyValueCache) else "past"
-    if len(layers) != len(attentions):
-        raise ValueError(f"{what}: expected one tensor a layer, {len(attentions)}, found {len(layers)}")
+    if len(layers) != len(blocks):
+        raise ValueError(f"{what}: expected one tensor a layer, {len(blocks)}, found {len(layers)}")
     length = layers[0].shape[3] if layers else 0
-    for layer, attention in zip(layers, attentions, strict=True):
+    for layer, block in zip(layers, blocks, strict=True):
+        attention = getattr(block, "attn", None)
+        if not isinstance(attention, CausalAttention):  # one of a user's own making
+            continue
         expected = (2, batch, attention.n_head, length, attention.head_size)
         check_device(what, layer, "the model", like)
         check_shape(what, layer, expected, "keys and values, batch, heads, tokens, head size")

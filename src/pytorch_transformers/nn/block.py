@@ -71,7 +71,7 @@ class CausalAttention(nn.Module):
             present[1],
             mask=mask.added,
             causal=mask.causal,
-            dropout=self.attn_dropout.p if self.training else 0.0,
+            dropout=self.attn_dropout.p if self.attn_dropout.training else 0.0,
             head_mask=self.kept(head_mask),
             need_probs=need_probs,
         )

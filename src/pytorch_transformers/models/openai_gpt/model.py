@@ -216,14 +216,19 @@ class OpenAIGPTModel(OpenAIGPTPreTrainedModel):
             need_states: Whether to return the states of the embeddings and all layers.
             need_probs: Whether to return the attention probabilities.
         """
-        config = self.config
         words = self.tokens_embed(inputs.input_ids) if inputs.inputs_embeds is None else inputs.inputs_embeds
         hidden = words + self.positions_embed(token_positions(inputs))  # [B, T, H]
         if inputs.token_type_ids is not None:
             hidden = hidden + self.tokens_embed(inputs.token_type_ids)
-        decoded = run_blocks(
+        decoded = self._run_layers(self.drop(hidden), inputs, need_states, need_probs)
+        return decoded._replace(states=(*decoded.states, decoded.hidden) if need_states else ())
+
+    def _run_layers(self, hidden: Tensor, inputs: DecoderInputs, need_states: bool, need_probs: bool) -> Decoded:
+        """Run the layers on embedded tokens [B, T, H]; see `decode`."""
+        config = self.config
+        return run_blocks(
             self.h,
-            self.drop(hidden),
+            hidden,
             decoder_mask(real_mask(inputs.attention_mask), hidden.shape[1], past_length(inputs.past), hidden),
             inputs.past,
             layer_head_mask(inputs.head_mask, config.n_layer, config.n_head, hidden),
@@ -231,7 +236,6 @@ class OpenAIGPTModel(OpenAIGPTPreTrainedModel):
             need_probs=need_probs,
             recompute=config.gradient_checkpointing and self.training and torch.is_grad_enabled(),
         )
-        return decoded._replace(states=(*decoded.states, decoded.hidden) if need_states else ())
 
     def new_cache(self, batch: int, length: int) -> KeyValueCache:
         """Room for the keys and values of that many sequences of that many tokens."""

@@ -98,7 +98,8 @@ class AdaptiveEmbedding(nn.Module):
         super().__init__()
         if sample_softmax:
             raise NotImplementedError("sample_softmax: a sampled softmax is not supported")
-        self.d_proj = d_proj
+        self.d_proj, self.div_val = d_proj, div_val
+        self._cutoffs = list(cutoffs)
         self.emb_scale = d_proj**0.5
         self._parts = _tables(clusters(n_token, d_embed, cutoffs, div_val), div_val)
         self.emb_layers = nn.ModuleList(nn.Embedding(part.words, part.width) for part in self._parts)

@@ -101,13 +101,7 @@ class TransfoXLLMHeadModel(TransfoXLPreTrainedModel, ContinuesText):
         decoded = self.transformer.outputs(
             input_ids, mems, head_mask, inputs_embeds, output_hidden_states, output_attentions
         )
-        hidden = decoded.last_hidden_state
-        loss = scores = None
-        if labels is None:
-            scores = self.crit(hidden.flatten(0, 1)).unflatten(0, hidden.shape[:2])
-        else:
-            last = hidden[:, -labels.shape[1] :]
-            loss = self.crit(last.flatten(0, 1), labels.reshape(-1)).view(labels.shape)
+        loss, scores = self._loss_or_scores(decoded.last_hidden_state, labels)
         output = TransfoXLLMHeadModelOutput.of(
             loss=loss,
             prediction_scores=scores,
@@ -116,6 +110,13 @@ class TransfoXLLMHeadModel(TransfoXLPreTrainedModel, ContinuesText):
             attentions=decoded.attentions,
         )
         return self.packaged(output, return_dict)
+
+    def _loss_or_scores(self, hidden: Tensor, labels: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+        """From states [B, T, H] the loss of each word, [B, T'], or without labels log-probabilities [B, T, V]."""
+        if labels is None:
+            return None, self.crit(hidden.flatten(0, 1)).unflatten(0, hidden.shape[:2])
+        last = hidden[:, -labels.shape[1] :]
+        return self.crit(last.flatten(0, 1), labels.reshape(-1)).view(labels.shape), None
 
     def _check_labels(self, labels: Tensor, given: Tensor) -> None:
         """Raise `ValueError` unless the labels are words, for the last places of the input or for all."""

@@ -24,7 +24,7 @@ from ..outputs import TransfoXLModelOutput
 from .adaptive_softmax import AdaptiveEmbedding, ProjectedAdaptiveLogSoftmax
 from .config import TransfoXLConfig
 from .convert import KEY_MAP, key_map
-from .memory import TransfoXLCache
+from .memory import LayerMemory, TransfoXLCache
 from .pretrained import TRANSFO_XL_PRETRAINED_MODEL_ARCHIVE_MAP
 from .relative_attention import (
     Context,
@@ -310,7 +310,8 @@ class TransfoXLModel(TransfoXLPreTrainedModel):
                     remembered.append(self._remembered(memory, hidden))
             head = None if silenced is None else silenced[number]
             arguments = (hidden, context, memory, head, need_probs)
-            done: LayerOutput = checkpoint(layer, *arguments, use_reentrant=False) if recompute else layer(*arguments)
+            run = self._run_layer
+            done = checkpoint(run, layer, *arguments, use_reentrant=False) if recompute else run(layer, *arguments)
             hidden = done.hidden
             if done.probs is not None:
                 probs.append(done.probs)
@@ -318,6 +319,19 @@ class TransfoXLModel(TransfoXLPreTrainedModel):
             cache.advance(max(0, T - (self.ext_len if ext_len is None else ext_len)))
         last = self.drop(hidden)
         return Decoded(last, tuple(remembered), (*states, last) if need_states else (), tuple(probs))
+
+    def _run_layer(
+        self,
+        layer: nn.Module,
+        hidden: Tensor,
+        context: Context,
+        memory: Tensor | LayerMemory | None,
+        head_mask: Tensor | None,
+        need_probs: bool,
+    ) -> LayerOutput:
+        """Run one layer; see `RelPartialLearnableDecoderLayer.forward`."""
+        done: LayerOutput = layer(hidden, context, memory, head_mask, need_probs)
+        return done
 
     def _remembered(self, memory: Tensor | None, hidden: Tensor) -> Tensor:
         """What a layer remembers, [M, B, H]: the end of memory [B, M, H] and segment [B, T, H], `ext_len` left out.

@@ -211,9 +211,9 @@ class RelPartialLearnableMultiHeadAttn(nn.Module):
         super().__init__()
         self.n_head, self.d_head = n_head, d_head
         self.pre_lnorm = pre_lnorm
-        self.dropatt = dropatt
         self.qkv_net = nn.Linear(d_model, 3 * n_head * d_head, bias=False)
         self.drop = nn.Dropout(dropout)
+        self.dropatt = nn.Dropout(dropatt)
         self.o_net = nn.Linear(n_head * d_head, d_model, bias=False)
         self.layer_norm = nn.LayerNorm(d_model, eps=layer_norm_epsilon)
         self.r_r_bias = nn.Parameter(torch.zeros(n_head, d_head)) if r_r_bias is None else r_r_bias
@@ -242,7 +242,7 @@ class RelPartialLearnableMultiHeadAttn(nn.Module):
             [B, T, H], and the probabilities [B, A, T, K] or None.
         """
         query, key, value, relative = self._projected(hidden, context.distances, memory)
-        dropout = self.dropatt if self.training else 0.0
+        dropout = self.dropatt.p if self.dropatt.training else 0.0
         inputs = (query, key, value, relative, self.r_w_bias, self.r_r_bias, context.mask)
         plain = need_probs or dropout or head_mask is not None or recording() or transforming()
         if torch.is_grad_enabled() and not plain and not torch.is_autocast_enabled(hidden.device.type):

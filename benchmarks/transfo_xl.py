@@ -18,9 +18,11 @@ from .harness import MismatchError, Plan, Result, alternate, check_close, fresh_
 
 ROUNDS: Final = 7
 #: Relative differences: the loss is a sum in another order, and so is each gradient. Where what goes into a rectifier
-#: is within rounding of 0, one side lets a slope through that the other doesn't: hence more than for other models.
+#: is within rounding of 0, one side lets a slope through that the other doesn't. With 20 million of them that happens a
+#: few times, and all layers below see it: hence one limit for the middle one of the gradients, and one for all.
 LOSS: Final = 1e-6
-GRADIENT: Final = 1e-3
+GRADIENT: Final = 1e-4
+FLIPPED: Final = 1e-2
 #: Segments of each stream in a turn of evaluation.
 SEGMENTS: Final = 5
 #: Shapes: a small one, and the base model for WikiText-103 (Dai et al. 2019; tf/scripts/wt103_base_gpu.sh).
@@ -164,15 +166,15 @@ def _training(plan: Plan, original: Any, name: str, shape: Mapping[str, Any]) ->
     subject = f"training step of Transformer-XL, {name}, {rows} x {length} tokens"
     check = _check_loss(subject, step(ours, memory), step(theirs, copies))
     own = dict(ours.named_parameters())
-    off = max(
+    off = sorted(
         ((own[key].grad - weight.grad).norm() / weight.grad.norm()).item()
         for key, weight in theirs.named_parameters()
         if key in own
     )
-    if not off <= GRADIENT:
-        raise MismatchError(f"{subject}: gradients differ by {off:.1e} of their length")
+    if not (off[len(off) // 2] <= GRADIENT and off[-1] <= FLIPPED):
+        raise MismatchError(f"{subject}: gradients differ by {off[-1]:.1e} of their length")
     times = alternate(lambda: step(ours, memory), lambda: step(theirs, copies), plan.rounds(ROUNDS))
-    check = f"{check}, gradients within {off:.1e} of their length"
+    check = f"{check}, gradients within {off[len(off) // 2]:.1e} of their length, at most {off[-1]:.1e}"
     return Result(subject, "pytorch-transformers 1.2.0", "times as fast", times.speedups, check, 1.5)
 
 

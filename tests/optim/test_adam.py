@@ -67,8 +67,10 @@ def test_a_training_goes_on_where_it_was(kind: type[Any], how: str) -> None:
             file = io.BytesIO()
             torch.save(state, file)
             file.seek(0)
+            known = torch.serialization.get_safe_globals()
             with torch.serialization.safe_globals(list(classic.SCHEDULES.values())):
                 state = torch.load(file, weights_only=True)
+            torch.serialization.add_safe_globals(known)  # leaving takes away what was allowed before, too
         fresh = [nn.Parameter(parameter.detach().clone()) for parameter in parameters]
         other = make(kind, fresh, lr=1.0)
         other.load_state_dict(state)

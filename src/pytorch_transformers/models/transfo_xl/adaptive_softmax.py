@@ -24,7 +24,7 @@ _BLOCK: Final = 1 << 22
 _LEAST_WORDS: Final = 256
 #: Standard deviation of the matrices of a module that is used alone; a model draws them as its configuration says.
 _NEW: Final = 0.01
-#: Of all scores, N V, the share that may be kept for the backward pass is one in so many.
+#: Of all scores, N V, the share that may be kept for the backward pass is one in so many; or `_BLOCK` if that is more.
 _KEPT_SHARE: Final = 8
 
 
@@ -351,7 +351,8 @@ class _ClusterLosses(torch.autograd.Function):
         ctx.save_for_backward(tail_weight, tail_bias, *tensors)
         ctx.kept = {}
         tables = _Tables(parts, tail_weight, tail_bias, tensors)
-        room = sum(part.words for part in parts) * len(targets[0]) // _KEPT_SHARE if any(ctx.needs_input_grad) else 0
+        share = sum(part.words for part in parts) * len(targets[0]) // _KEPT_SHARE
+        room = max(share, _BLOCK) if any(ctx.needs_input_grad) else 0
         losses, ctx.norms = [], []
         for number, target in enumerate(targets):
             norm = wanted = tensors[number].new_zeros(0, 1, dtype=_exact(tensors[number].dtype))

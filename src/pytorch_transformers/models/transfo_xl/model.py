@@ -14,7 +14,15 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ...checkpoint.keymap import KeyMap
-from ...nn.checks import check_device, check_float_type, check_indices, check_shape, check_tensor, recording
+from ...nn.checks import (
+    check_device,
+    check_float_type,
+    check_indices,
+    check_shape,
+    check_tensor,
+    recording,
+    transforming,
+)
 from ...nn.values import whole_number
 from ..base import PreTrainedModel
 from ..config import PretrainedConfig
@@ -182,6 +190,8 @@ class TransfoXLModel(TransfoXLPreTrainedModel):
             for _ in range(config.n_layer)
         )
         self.pos_emb = PositionalEmbedding(config.d_model)
+        #: The sinusoids of the last call, which training asks for at every step, and what they are for.
+        self._table: tuple[Any, Tensor] | None = None
 
     def own_tied_weights(self) -> Mapping[str, str]:
         """Where the layers share attention's biases."""
@@ -384,10 +394,16 @@ class TransfoXLModel(TransfoXLPreTrainedModel):
         They are computed in float32 whatever the type of the model, as in the original.
         """
         like = self.word_emb.weight
-        distances = torch.arange(longest, -1, -1, dtype=torch.float32, device=like.device)
-        if self.clamp_len > 0:
-            distances = distances.clamp(max=self.clamp_len)
-        table: Tensor = self.drop(self.pos_emb(distances).to(like.dtype))
+        key = (longest, self.clamp_len, like.dtype, like.device)
+        if self._table is None or self._table[0] != key:
+            distances = torch.arange(longest, -1, -1, dtype=torch.float32, device=like.device)
+            if self.clamp_len > 0:
+                distances = distances.clamp(max=self.clamp_len)
+            found = key, self.pos_emb(distances).to(like.dtype)
+            if recording() or transforming() or torch.is_inference_mode_enabled():  # of no use outside
+                return self.drop(found[1])
+            self._table = found
+        table: Tensor = self.drop(self._table[1])
         return table
 
     def _check(

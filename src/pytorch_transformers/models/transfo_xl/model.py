@@ -393,17 +393,23 @@ class TransfoXLModel(TransfoXLPreTrainedModel):
 
         They are computed in float32 whatever the type of the model, as in the original.
         """
+        if (
+            recording() or transforming() or torch.is_inference_mode_enabled()
+        ):  # what is made there is of no use outside
+            return self.drop(self._new_table(longest))
         like = self.word_emb.weight
         key = (longest, self.clamp_len, like.dtype, like.device)
         if self._table is None or self._table[0] != key:
-            distances = torch.arange(longest, -1, -1, dtype=torch.float32, device=like.device)
-            if self.clamp_len > 0:
-                distances = distances.clamp(max=self.clamp_len)
-            found = key, self.pos_emb(distances).to(like.dtype)
-            if recording() or transforming() or torch.is_inference_mode_enabled():  # of no use outside
-                return self.drop(found[1])
-            self._table = found
+            self._table = key, self._new_table(longest)
         table: Tensor = self.drop(self._table[1])
+        return table
+
+    def _new_table(self, longest: int) -> Tensor:
+        like = self.word_emb.weight
+        distances = torch.arange(longest, -1, -1, dtype=torch.float32, device=like.device)
+        if self.clamp_len > 0:
+            distances = distances.clamp(max=self.clamp_len)
+        table: Tensor = self.pos_emb(distances).to(like.dtype)
         return table
 
     def _check(

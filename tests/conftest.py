@@ -1,10 +1,18 @@
-"""What holds for all tests: nothing is read from or written to the caches of the person who runs them."""
+"""What holds for all tests.
+
+Nothing is read from or written to the caches of the person who runs them. Generated examples are the same in every
+run, and none has to be quick: a busy machine is no fault.
+"""
 
 import os
 import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 _CACHES = tempfile.TemporaryDirectory(prefix="caches-of-tests-")
 

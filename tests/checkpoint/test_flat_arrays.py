@@ -88,7 +88,7 @@ def test_it_is_the_form_of_the_original(folder: Path) -> None:
     parts=st.integers(1, 14),
     data=st.data(),
 )
-@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@settings(max_examples=40, derandomize=True, database=None)
 def test_files_may_end_anywhere(
     shapes: list[list[int]], parts: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -82,7 +82,7 @@ def test_only_kernels_are_transposed() -> None:
         assert (row.operation == "transpose") == row.original.endswith("/kernel"), row
 
 
-@settings(deadline=None, max_examples=100, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(row=st.sampled_from(KEY_MAP.rows), number=st.integers(0, 10**9))
 def test_any_number_of_a_layer_survives_there_and_back(row: Row, number: int) -> None:
     theirs, ours = row.original.replace("{n}", str(number)), row.ours.replace("{n}", str(number))
@@ -94,7 +94,7 @@ PIECES = sorted({piece for row in KEY_MAP.rows for piece in row.original.replace
 ODD = st.sampled_from(["", "layer_", "layer_07", "layer_-1", "layer_{n}", "model", "{n}", "adam_m", "\n", "layer_7\n"])
 
 
-@settings(deadline=None, max_examples=300, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(parts=st.lists(st.one_of(st.sampled_from(PIECES), ODD, st.text(max_size=3)), max_size=7))
 def test_a_name_is_known_as_a_whole_or_not_at_all(parts: list[str]) -> None:
     """Whatever a row takes for its own comes back as it was: nothing of a name is overlooked."""
@@ -158,7 +158,7 @@ def test_names_say_which_head_a_checkpoint_has(model: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-@settings(deadline=None, max_examples=40, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(rows=st.integers(0, 5), columns=st.integers(0, 5))
 def test_every_operation_has_an_inverse(operation: Operation, rows: int, columns: int) -> None:
     """From the original to us and back: the same values; and the plans of both ways agree about the shapes."""
@@ -228,7 +228,7 @@ def test_a_plan_pairs_a_checkpoint_with_its_model(model: str) -> None:
     assert {(step.source, step.target, step.operation) for step in back} == forth
 
 
-@settings(deadline=None, max_examples=80, derandomize=True)
+@settings(max_examples=80, derandomize=True)
 @given(
     source=st.sampled_from(sorted(TARGETS)),
     target=st.sampled_from(sorted(TARGETS)),
@@ -501,7 +501,7 @@ def test_a_piece_is_not_copied_where_it_is_alone() -> None:
     assert Converted({"a": tensor}.__getitem__, [step])["b"].data_ptr() == tensor.data_ptr()
 
 
-@settings(deadline=None, max_examples=100, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(sizes=st.lists(st.integers(1, 4), min_size=1, max_size=5), width=st.integers(0, 3), theirs=st.booleans())
 def test_any_division_survives_there_and_back(sizes: list[int], width: int, theirs: bool) -> None:
     ends = list(itertools.accumulate(sizes, initial=0))

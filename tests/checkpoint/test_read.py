@@ -197,7 +197,7 @@ def test_b5_every_cut_is_noticed(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", SAVES)
-@settings(deadline=None, max_examples=100, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(edits=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 20), st.binary(max_size=8)), min_size=1, max_size=4))
 def test_b5_any_damage_is_an_os_error_or_goes_unseen_in_the_numbers(
     tmp_path_factory: pytest.TempPathFactory, kind: str, edits: list[tuple[float, int, bytes]]

@@ -77,7 +77,7 @@ def tensors(draw: st.DrawFn) -> Tensor:
 
 
 @pytest.mark.parametrize("save", SAVES)
-@settings(deadline=None, max_examples=60, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(state=st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), tensors(), max_size=5))
 def test_any_tensors_survive_bit_for_bit(
     save: Save, tmp_path_factory: pytest.TempPathFactory, state: dict[str, Tensor]

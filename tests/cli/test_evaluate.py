@@ -222,8 +222,8 @@ def test_sentences_are_no_text(run: Run, folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "flags", "message"),
     [
-        (b"", [], "one token to predict"),
-        (b"The\n", ["--no_add_eos"], "one token to predict"),
+        (b"", [], "text.txt: 0 words; there must be one to predict"),
+        (b"The\n", ["--no_add_eos"], "text.txt: 1 words; there must be one to predict"),
         (b"The cat\n\xff", [], "line 2: not UTF-8"),
         (b"The cat\n", ["--corpus", "somewhere"], "--input_file or --corpus, one of the two"),
         (b"The cat\n", ["--split", "valid"], "--split valid: a text has no splits"),

@@ -125,7 +125,7 @@ def test_fault_i2_as_many_vectors_as_word_pieces(extractor: FeatureExtractor, te
     assert len(features.vectors) == len(features.ids)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 10_000),
     count=st.integers(1, 12),

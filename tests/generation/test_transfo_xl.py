@@ -210,7 +210,7 @@ def test_without_a_token_for_line_ends_they_are_spaces() -> None:
     assert other._ids("The cat\nsat") == [*plain._ids("The cat"), 5, *plain._ids("sat")]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@settings(max_examples=60, derandomize=True, database=None)
 @given(tokens=st.lists(st.integers(0, WORDS - 1), max_size=30), before=st.integers(0, 30))
 def test_decoded_lines_are_encoded_to_the_same(tokens: list[int], before: int) -> None:
     lines = Lines(TOKENIZER, TOKENIZER.eos_token_id)

@@ -20,7 +20,7 @@ from pytorch_transformers.nn.losses import classification_loss, regression_loss,
 from pytorch_transformers.nn.masks import additive_key_mask
 from pytorch_transformers.nn.pruning import kept_columns, prune_linear_layer
 
-FEW = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+FEW = settings(max_examples=25, derandomize=True, database=None)
 
 
 def noise(*shape: int, seed: int = 0) -> Tensor:

@@ -24,7 +24,7 @@ from pytorch_transformers.nn.layers import Conv1D, prune_conv1d_layer
 from pytorch_transformers.nn.lm_loss import next_token_loss, projected_loss
 from pytorch_transformers.nn.masks import CausalMask, causal_mask, decoder_mask
 
-FEW = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+FEW = settings(max_examples=25, derandomize=True, database=None)
 
 
 def noise(*shape: int, seed: int = 0) -> Tensor:

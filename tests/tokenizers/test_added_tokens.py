@@ -120,7 +120,7 @@ def test_d3_adding_does_not_rebuild(build: Build, monkeypatch: pytest.MonkeyPatc
 ALPHABET = st.text("ab[", max_size=8)
 
 
-@settings(deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(st.sets(st.text("ab[", min_size=1, max_size=3), max_size=5), ALPHABET)
 def test_matcher_agrees_with_trying_every_token(tokens: set[str], text: str) -> None:
     expected, place = [], 0

@@ -14,7 +14,7 @@ VOCAB = dict.fromkeys(["un", "##aff", "##able", "want", "##want", "##ed", "[UNK]
 MARKS = st.text(
     st.one_of(st.characters(), st.sampled_from("\u0301\u0327\u0323\u302e\u0f71\u0f72e\u00e9\ud55cΣİ")), max_size=12
 )
-MANY = settings(max_examples=300, deadline=None, derandomize=True)
+MANY = settings(max_examples=300, derandomize=True)
 
 
 def test_wordpieces() -> None:

@@ -27,7 +27,7 @@ from pytorch_transformers.tokenizers.joiner import ByteJoiner, Joiner, LetterJoi
 from shared_data import shared
 
 Save = Callable[..., Path]
-MANY = settings(max_examples=400, deadline=None, derandomize=True)
+MANY = settings(max_examples=400, derandomize=True)
 
 
 def in_rounds(merges: list[tuple[str, str]], symbols: list[str]) -> list[str]:

@@ -264,7 +264,7 @@ def test_windows(tokenizer: BertTokenizer) -> None:
         tokenizer("a b c d e", **{**options, "stride": 3})
 
 
-@settings(deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(st.integers(0, 20), st.integers(1, 6), st.data(), st.sampled_from(["left", "right"]))
 def test_windows_hold_every_token(length: int, room: int, data: st.DataObject, side: Any) -> None:
     stride = data.draw(st.integers(0, room - 1))

@@ -112,7 +112,7 @@ ADDED = st.lists(
     max_size=4,
     unique=True,
 )
-BIG = settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+BIG = settings(max_examples=400, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
 
 def _both(options: dict[str, Any], added: list[str], special: list[str]) -> tuple[BertTokenizer, BertTokenizer]:

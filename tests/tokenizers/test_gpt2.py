@@ -23,7 +23,7 @@ from shared_data import shared
 
 ENGINES = ["python", "tokenizers", "auto"]
 Save = Callable[..., Path]
-MANY = settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=300, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
 PARTS = st.sampled_from(
     [

@@ -28,7 +28,7 @@ from shared_data import shared
 ENGINES = ["python", "tokenizers", "auto"]
 Build = Callable[..., OpenAIGPTTokenizer]
 Save = Callable[..., Path]
-MANY = settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=200, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 MISSING = [name for name in ("ftfy", "spacy") if importlib.util.find_spec(name) is None]
 needs_spacy = pytest.mark.skipif(bool(MISSING), reason=f"needs the extra `gpt`: {' and '.join(MISSING)} not installed")
 #: Whether ftfy and spaCy split texts; the second way is skipped where they are missing.

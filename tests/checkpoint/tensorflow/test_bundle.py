@@ -24,7 +24,7 @@ from .crafted import TYPES, bits, claim, contents, data, names, random_tensor, t
 LARGE = torch.arange(40_000.0).reshape(200, 200)  # mapped; smaller ones are copied
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.dictionaries(names, tensors, max_size=40), st.sampled_from([1, 64, 1 << 16]), st.sampled_from([300, 262144]))
 def test_what_is_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, state: Mapping[str, Tensor], mapped_from: int, block: int

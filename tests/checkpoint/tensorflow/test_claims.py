@@ -152,7 +152,7 @@ CHANGES: dict[str, st.SearchStrategy[object]] = {
 assert CHANGES.keys() == {field.name for field in fields(Entry)}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     name=st.sampled_from(sorted(STATE)),
     changes=st.fixed_dictionaries({}, optional=CHANGES),
@@ -173,7 +173,7 @@ def test_any_claim_is_refused_or_leaves_the_values(
         assert found == EXPECTED[other] or f"'{name}'" in found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(name=st.sampled_from(sorted(STATE)), value=st.binary(max_size=60), cut=st.booleans())
 def test_any_bytes_in_place_of_an_entry(
     original: Path, tmp_path_factory: pytest.TempPathFactory, name: str, value: bytes, cut: bool

@@ -17,7 +17,7 @@ from pytorch_transformers.checkpoint.tensorflow.write import write_bundle
 from .crafted import EXPECTED, bits, claim, copied, data, index, write_index
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(position=st.integers(0, 10**6), change=st.integers(1, 255))
 def test_a_changed_byte_of_the_data(
     original: Path, tmp_path_factory: pytest.TempPathFactory, position: int, change: int
@@ -38,7 +38,7 @@ def test_a_changed_byte_of_the_data(
             assert bits(bundle.read(name)) == EXPECTED[name]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(length=st.integers(0, 10**6), which=st.sampled_from([index, data]))
 def test_a_cut_file(
     original: Path, tmp_path_factory: pytest.TempPathFactory, length: int, which: Callable[[Path], Path]

@@ -72,7 +72,7 @@ def block(*pairs: tuple[bytes, bytes], restart: int = 16) -> bytes:
     return writer.finish()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.dictionaries(st.binary(max_size=6), st.binary(max_size=300), max_size=60), st.sampled_from([1, 200, 262144]))
 def test_what_is_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, pairs: dict[bytes, bytes], size: int

@@ -793,7 +793,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, byt
     return prefix, contents(prefix.parent), model
 
 
-@settings(deadline=None, max_examples=150, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(part=st.sampled_from(["index", "data-00000-of-00001"]), place=st.integers(0, 1 << 20), mask=st.integers(1, 255))
 def test_any_flipped_byte_is_an_error_or_changes_nothing(
     small: tuple[Path, dict[str, bytes], BertForPreTraining], part: str, place: int, mask: int
@@ -817,7 +817,7 @@ def test_any_flipped_byte_is_an_error_or_changes_nothing(
         assert_same_weights(loaded, model)
 
 
-@settings(deadline=None, max_examples=60, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(part=st.sampled_from(["index", "data-00000-of-00001"]), keep=st.integers(0, 1 << 20))
 def test_a_cut_file_is_an_error(small: tuple[Path, dict[str, bytes], BertForPreTraining], part: str, keep: int) -> None:
     prefix, files, _ = small

@@ -23,7 +23,7 @@ from ..compare import assert_same
 from ..reference import cross_entropy
 from .tiny import CASE, HEAD_MODELS, HEADS, LAYERS, MODELS, SEGMENTS, VOCAB, real, tiny_labels
 
-FEW = settings(max_examples=12, deadline=None, derandomize=True, database=None)
+FEW = settings(max_examples=12, derandomize=True, database=None)
 
 MODEL = {model_class: build(CASE, model_class) for model_class in MODELS}
 """Built once: no property changes its model."""

@@ -20,7 +20,7 @@ from ..battery import Inputs, assert_equal_outputs, build, fields, gradients, le
 from ..compare import assert_same
 from .tiny import CASE, CHOICES, HEADS, LAYERS, MODELS, POSITIONS, VOCAB, decoder_inputs, has_choices
 
-FEW = settings(max_examples=12, deadline=None, derandomize=True, database=None)
+FEW = settings(max_examples=12, derandomize=True, database=None)
 
 MODEL = {model_class: build(CASE, model_class) for model_class in MODELS}
 """Built once: no property changes its model."""

@@ -16,7 +16,7 @@ from ..battery import assert_equal_outputs, build, fields, gradients, per_token,
 from ..compare import assert_same, difference
 from .tiny import CASE, CUTOFFS, HEADS, HIDDEN, KINDS, LAYERS, LENGTH, MEMORY, MODELS, VIEWS, VOCAB, words
 
-FEW = settings(max_examples=12, deadline=None, derandomize=True, database=None)
+FEW = settings(max_examples=12, derandomize=True, database=None)
 
 MODEL = {model_class: build(CASE, model_class) for model_class in MODELS}
 """Built once: no property changes its model."""

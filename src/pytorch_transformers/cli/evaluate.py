@@ -161,6 +161,8 @@ def results(
         tokenizer = _tokenizer(name, **places)
         check_vocabulary(tokenizer, model)
         ids, unknown = encoded(_lines(options.input_file), tokenizer, options.add_eos)
+        if len(ids) < 2:
+            raise ValueError(f"{options.input_file}: {len(ids)} words; there must be one to predict, and one before it")
         yield measured(model, ids, "evaluate", options), {"unknown": unknown}
         return
     corpus = load_corpus(options.corpus or name, model, name, **places)

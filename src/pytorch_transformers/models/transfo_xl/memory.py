@@ -44,14 +44,12 @@ class TransfoXLCache:
         zeros_seen: bool = True,
     ) -> None:
         self.length = memory
-        self.tokens = 0
+        self.tokens = self._end = 0  # `clear` begins
         self.zeros_seen = zeros_seen
         self._empty = empty
         self._sinusoids = sinusoids
-        self._end = memory
         self._layers = [self._allocated(layer, batch, memory + max(1, room)) for layer in empty]
-        for layer, values in zip(self._layers, empty, strict=True):
-            layer[:, :, :, :memory] = values[:, None, :, None]
+        self.clear()
         self._relative: list[Tensor | None] = [None] * len(self._layers)
 
     @staticmethod

@@ -393,9 +393,8 @@ class TransfoXLModel(TransfoXLPreTrainedModel):
 
         They are computed in float32 whatever the type of the model, as in the original.
         """
-        if (
-            recording() or transforming() or torch.is_inference_mode_enabled()
-        ):  # what is made there is of no use outside
+        # What is made in there is of no use outside.
+        if recording() or transforming() or torch.is_inference_mode_enabled():
             return self.drop(self._new_table(longest))
         like = self.word_emb.weight
         key = (longest, self.clamp_len, like.dtype, like.device)

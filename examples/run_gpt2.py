@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from pytorch_transformers.cli.common import device, positive
 from pytorch_transformers.cli.generate import keep_odd_bytes, load, unusable
-from pytorch_transformers.cli.main import guarded, prepare_output
+from pytorch_transformers.cli.program import guarded, prepare_output
 from pytorch_transformers.generation import GenerationOptions
 
 

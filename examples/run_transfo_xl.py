@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pytorch_transformers.cli.common import device
 from pytorch_transformers.cli.evaluate import add_lengths, add_text, results
-from pytorch_transformers.cli.main import guarded, prepare_output
+from pytorch_transformers.cli.program import guarded, prepare_output
 
 
 def main(argv: Sequence[str] | None = None) -> int:

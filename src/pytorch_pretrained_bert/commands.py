@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from pytorch_transformers.cli.main import guarded, prepare_output
+from pytorch_transformers.cli.program import guarded, prepare_output
 
 from . import __version__
 

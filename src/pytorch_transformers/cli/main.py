@@ -1,16 +1,26 @@
 """The command `pytorch_transformers VERB …`."""
 
 import argparse
-import io
-import logging
-import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 
 from .. import __version__
-from . import convert, download, evaluate, features, fill_mask, generate, info, inspect, perplexity
+from . import (
+    convert,
+    create_pretraining_data,
+    download,
+    evaluate,
+    features,
+    fill_mask,
+    generate,
+    info,
+    inspect,
+    perplexity,
+    train_tokenizer,
+)
 from .common import Verb, join_negative_lists
+from .program import guarded, prepare_output
+from .train import verb as train
 
 VERBS: tuple[Verb, ...] = (
     features.VERB,
@@ -18,15 +28,15 @@ VERBS: tuple[Verb, ...] = (
     generate.VERB,
     perplexity.VERB,
     evaluate.VERB,
+    train.VERB,
     info.VERB,
     download.VERB,
     inspect.VERB,
     convert.VERB,
+    train_tokenizer.VERB,
+    create_pretraining_data.VERB,
     *convert.CLASSIC,
 )
-
-#: Exit status of a program that the signals SIGINT and SIGPIPE end, as a shell reports it.
-INTERRUPTED, NOBODY_READS = 130, 141
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -61,36 +71,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prepare_output()
     options = build_parser().parse_args(join_negative_lists(sys.argv[1:] if arguments is None else arguments))
     return guarded(f"pytorch_transformers {options.verb}", lambda: options.run(options))
-
-
-def prepare_output() -> None:
-    """Warnings go to stderr, and a word that the terminal's encoding lacks is no reason to stop."""
-    logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-
-
-def guarded(program: str, job: Callable[[], int]) -> int:
-    """Do the job of a program whose users shall see no traceback.
-
-    Args:
-        program: What messages begin with.
-        job: Gives the exit status.
-
-    Returns:
-        The exit status, see `main`.
-    """
-    try:
-        status = job()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        with suppress(OSError):  # else Python complains when it writes out the rest at its end
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return NOBODY_READS
-    except (OSError, ValueError, TypeError, NotImplementedError, MemoryError) as error:
-        sys.stderr.write(f"{program}: {str(error) or type(error).__name__}\n")
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        return INTERRUPTED
-    return status

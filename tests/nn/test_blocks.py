@@ -5,9 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
+from torch.func import functional_call
+from torch.profiler import ProfilerActivity, profile
 
 from models.compare import assert_same
 from models.reference import ACTIVATIONS as FORMULAS
@@ -15,6 +18,7 @@ from models.reference import cross_entropy, softmax
 from pytorch_transformers.nn.activations import ACTIVATIONS, get_activation
 from pytorch_transformers.nn.attention import attend, merge_heads
 from pytorch_transformers.nn.fused import FusedLinear, can_fuse
+from pytorch_transformers.nn.layers import TiedLinear
 from pytorch_transformers.nn.layouts import Packed, Padded
 from pytorch_transformers.nn.losses import classification_loss, regression_loss, span_loss
 from pytorch_transformers.nn.masks import additive_key_mask
@@ -210,6 +214,57 @@ def test_pruned_linear_layers() -> None:
     prune_linear_layer(layer, torch.tensor([2, 3]), dim=1)
     assert (layer.in_features, layer.out_features) == (2, 4)
     assert torch.equal(layer.weight, weight[rows][:, [2, 3]])
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 8), (5, 8), (8,), (0, 8)])
+def test_tied_linear_has_the_gradients_of_linear(shape: tuple[int, ...]) -> None:
+    layer, x = TiedLinear(8, 30), noise(*shape).requires_grad_()
+    own, plain = layer(x), F.linear(x, layer.weight)
+    assert torch.equal(own, plain)
+    slope = noise(*plain.shape, seed=1)
+    pairs = zip(*(torch.autograd.grad(y, (x, layer.weight), slope) for y in (own, plain)), strict=True)
+    assert all(torch.equal(ours, theirs) for ours, theirs in pairs)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")  # torch's own forward mode
+def test_tied_linear_has_second_derivatives_and_works_in_forward_mode() -> None:
+    layer = TiedLinear(4, 6).double()
+    x = noise(3, 4).double().requires_grad_()
+
+    def scores(x: Tensor, weight: Tensor) -> Tensor:
+        found: Tensor = functional_call(layer, {"weight": weight}, (x,))
+        return found
+
+    weight = layer.weight.detach().requires_grad_()
+    assert torch.autograd.gradgradcheck(scores, (x, weight))
+    assert torch.autograd.gradcheck(scores, (x, weight), check_forward_ad=True)
+
+
+def test_tied_linear_under_autocast_is_linear() -> None:
+    layer, x = TiedLinear(8, 30), noise(5, 8)
+    with torch.autocast("cpu", torch.bfloat16):
+        scores = layer(x)
+        assert scores.dtype == torch.bfloat16
+        assert torch.equal(scores, F.linear(x, layer.weight))
+
+
+def test_frozen_tied_linear_makes_no_gradient_of_its_table() -> None:
+    layer, x = TiedLinear(8, 30).requires_grad_(False), noise(5, 8).requires_grad_()
+    layer(x).sum().backward()
+    assert x.grad is not None
+    assert layer.weight.grad is None
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_gradient_of_a_tied_table_is_added_up_in_place(tied: bool) -> None:
+    """With `F.linear` a third tensor as large as the table is made; if that ends, `TiedLinear` has no use any more."""
+    layer = TiedLinear(8, 20_000)
+    hidden = F.embedding(torch.arange(50), layer.weight).tanh()
+    total = (layer(hidden) if tied else F.linear(hidden, layer.weight)).square().sum()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+        total.backward()
+    made = sum(e.self_cpu_memory_usage for e in profiled.key_averages() if e.key == "aten::add")
+    assert (made < layer.weight.nbytes) == tied
 
 
 needs_onednn = pytest.mark.skipif(not can_fuse(nn.Linear(1, 1)), reason="oneDNN is not part of this build of torch")

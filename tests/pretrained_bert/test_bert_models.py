@@ -607,6 +607,7 @@ def test_activations(act: Any) -> None:
 @torch.no_grad()
 def test_output_attentions(name: str) -> None:
     """They come first. Each row sums to 1 over real tokens; what follows is as without them."""
+    torch.manual_seed(0)
     model = getattr(modeling, name)(config(), *KINDS[name].arguments, output_attentions=True).eval()
     plain = getattr(modeling, name)(config(), *KINDS[name].arguments).eval()
     plain.load_state_dict(model.state_dict())
@@ -622,7 +623,8 @@ def test_output_attentions(name: str) -> None:
         assert layer[real == 0].abs().max() == 0
         torch.testing.assert_close(layer.sum(-1), torch.ones(len(rows), 5, LENGTH))
     for one, other in zip(flat(found), flat(rest), strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-6, atol=tolerance(name))
+        # probabilities and kernel round differently, each up to 6e-6 from float64 where scores are about 5
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-5)
     if name in HEADS:
         wanted = labels(name)
         probs, loss = model(ids, segments, mask, **wanted)

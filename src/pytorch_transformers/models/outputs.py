@@ -3,11 +3,13 @@
 A field that is absent (a loss without labels, attentions that were not asked for) is None by name and no element:
 `loss, logits = model(ids, labels=labels)` and `logits, = model(ids)` both unpack. Each set of present fields has a
 class of its own below the public one, made when the public one is, so an output is an ordinary named tuple to
-`DataParallel`, `torch.compile`, `torch.export` and `pickle`.
+`DataParallel`, `torch.compile`, `torch.export` and `pickle`. There are hundreds of them, and imports make them all: a
+field that is always present is declared as such, which halves their number.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -19,22 +21,28 @@ States = tuple[Tensor, ...]
 class ModelOutput(tuple[Any, ...]):
     """Base of all outputs; a subclass lists its possible fields in order as annotations.
 
+    A field of type `Tensor` is always present, others may be absent. A subclass may declare an inherited field anew.
+
     Values are reached by name (`out.logits`, `out["logits"]`), index, slice, and iteration over those present.
     """
 
     #: All fields in order, whether present or not.
     possible_fields: ClassVar[tuple[str, ...]] = ()
     _fields: ClassVar[tuple[str, ...]] = ()
+    _optional: ClassVar[tuple[str, ...]] = ()
     _variants: ClassVar[dict[tuple[str, ...], type["ModelOutput"]]] = {}
 
     def __init_subclass__(cls) -> None:
         if "_fields" in cls.__dict__:  # a variant made below
             return
-        own = [name for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)]
-        cls.possible_fields = (*cls.possible_fields, *own)
+        kinds = {name: kind for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)}
+        inherited = [name for name in cls._optional if name not in kinds]
+        cls._optional = (*inherited, *[name for name, kind in kinds.items() if kind is not Tensor])
+        cls.possible_fields = tuple(dict.fromkeys((*cls.possible_fields, *kinds)))
         cls._variants = {}
-        for size in range(len(cls.possible_fields) + 1):
-            for present in combinations(cls.possible_fields, size):
+        for size in range(len(cls._optional) + 1):
+            for absent in combinations(cls._optional, size):
+                present = tuple([name for name in cls.possible_fields if name not in absent])
                 cls._variants[present] = _variant(cls, present)
 
     def __new__(cls, *values: Any) -> "ModelOutput":
@@ -43,8 +51,15 @@ class ModelOutput(tuple[Any, ...]):
 
     @classmethod
     def of(cls, **fields: Any) -> Any:
-        """Build the output that has those of `fields` which are not None."""
+        """Build the output that has those of `fields` which are not None.
+
+        Raises:
+            TypeError: One that is always present is missing.
+        """
         present = tuple([name for name in cls.possible_fields if fields.get(name) is not None])
+        if present not in cls._variants:
+            missing = [name for name in cls.possible_fields if name not in (*present, *cls._optional)]
+            raise TypeError(f"{cls.__name__}: {missing[0]} must not be None")
         return cls._variants[present](*[fields[name] for name in present])
 
     @classmethod
@@ -93,12 +108,14 @@ def _variant(cls: type[ModelOutput], present: tuple[str, ...]) -> type[ModelOutp
     """The class of outputs of kind `cls` that have exactly the fields `present`."""
     body: dict[str, Any] = {"_fields": present, "__doc__": cls.__doc__, "__module__": cls.__module__}
     for name in cls.possible_fields:
-        body[name] = property(_item(present.index(name))) if name in present else None
+        body[name] = _item(present.index(name)) if name in present else None
     return type(cls.__name__, (cls,), body)
 
 
-def _item(index: int) -> Callable[[ModelOutput], Any]:
-    return lambda output: tuple.__getitem__(output, index)
+@cache
+def _item(index: int) -> property:
+    """What reads the value at a place; one for all variants, for there are hundreds of those."""
+    return property(lambda output: tuple.__getitem__(output, index))
 
 
 def _rebuild(
@@ -112,7 +129,7 @@ def _rebuild(
 class BaseModelOutputWithPooling(ModelOutput):
     """Output of an encoder: [B, T, H] and [B, H]."""
 
-    last_hidden_state: Tensor | None
+    last_hidden_state: Tensor
     pooler_output: Tensor | None
     hidden_states: States | None
     attentions: States | None
@@ -126,7 +143,7 @@ class BertForPreTrainingOutput(ModelOutput):
 
     loss: Tensor | None
     prediction_logits: Tensor | None
-    seq_relationship_logits: Tensor | None
+    seq_relationship_logits: Tensor
     hidden_states: States | None
     attentions: States | None
     masked_lm_loss: "ClassVar[Tensor | None]" = None
@@ -154,8 +171,10 @@ class MaskedLMOutput(LossAndLogits):
 class NextSentencePredictorOutput(LossAndLogits):
     """Output of a next-sentence head: loss [] and logits [B, 2], 0 for "is next", 1 for "is random"."""
 
+    logits: Tensor
+
     @property
-    def seq_relationship_logits(self) -> Tensor | None:
+    def seq_relationship_logits(self) -> Tensor:
         """The published name of `logits`."""
         return self.logits
 
@@ -163,21 +182,27 @@ class NextSentencePredictorOutput(LossAndLogits):
 class SequenceClassifierOutput(LossAndLogits):
     """Output of a classifier of whole inputs: loss [] and logits [B, C]."""
 
+    logits: Tensor
+
 
 class TokenClassifierOutput(LossAndLogits):
     """Output of a classifier of tokens: loss [] and logits [B, T, C]."""
 
+    logits: Tensor
+
 
 class MultipleChoiceModelOutput(LossAndLogits):
     """Output of a multiple-choice head: loss [] and logits [B, C], one score a choice."""
+
+    logits: Tensor
 
 
 class QuestionAnsweringModelOutput(ModelOutput):
     """Output of a span head: loss [], start_logits [B, T], end_logits [B, T]."""
 
     loss: Tensor | None
-    start_logits: Tensor | None
-    end_logits: Tensor | None
+    start_logits: Tensor
+    end_logits: Tensor
     hidden_states: States | None
     attentions: States | None
 
@@ -185,7 +210,7 @@ class QuestionAnsweringModelOutput(ModelOutput):
 class BaseModelOutputWithPast(ModelOutput):
     """Output of a decoder: [B, T, H], and keys and values of each layer, [2, B, A, T, D], or a cache."""
 
-    last_hidden_state: Tensor | None
+    last_hidden_state: Tensor
     past: Any
     hidden_states: States | None
     attentions: States | None
@@ -206,8 +231,8 @@ class DoubleHeadsModelOutput(ModelOutput):
 
     lm_loss: Tensor | None
     mc_loss: Tensor | None
-    lm_logits: Tensor | None
-    mc_logits: Tensor | None
+    lm_logits: Tensor
+    mc_logits: Tensor
     past: Any
     hidden_states: States | None
     attentions: States | None
@@ -216,7 +241,7 @@ class DoubleHeadsModelOutput(ModelOutput):
 class TransfoXLModelOutput(ModelOutput):
     """Output of the Transformer-XL decoder: [B, T, H]; what to remember, [M, B, H] for each layer, or a cache."""
 
-    last_hidden_state: Tensor | None
+    last_hidden_state: Tensor
     mems: Any
     hidden_states: States | None
     attentions: States | None

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 #: What a table can be indexed with; labels may be of any integer type.
 INDEX_TYPES = (torch.int64, torch.int32)
@@ -23,8 +24,11 @@ def recording() -> bool:
 
 
 def transforming() -> bool:
-    """Whether the code runs inside `torch.func.grad`, `vmap` and the like, which take no custom gradients."""
-    return torch._C._are_functorch_transforms_active()
+    """Whether the code runs inside `torch.func.grad`, `vmap`, forward mode and the like.
+
+    They take no custom gradients.
+    """
+    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
 
 
 def values_readable(x: Tensor) -> bool:

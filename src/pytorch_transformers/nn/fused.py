@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from .activations import Activation, gelu, gelu_tanh
 from .checks import recording
-from .layers import Conv1D
+from .layers import Conv1D, TiedLinear
 from .layouts import Layout
 
 if TYPE_CHECKING:
@@ -255,11 +255,8 @@ class FusableLayer(nn.Module):
         return {**self.__dict__, "fused": None}
 
 
-class VocabularyHead(FusableLayer, nn.Linear):
-    """The projection onto the vocabulary, [..., H] -> [..., V], without a bias."""
-
-    def __init__(self, width: int, words: int) -> None:
-        super().__init__(width, words, bias=False)
+class VocabularyHead(FusableLayer, TiedLinear):
+    """A projection onto the vocabulary, [..., H] -> [..., V], that can run on packed weights."""
 
     def forward(self, hidden: Tensor) -> Tensor:
         """[..., H] -> [..., V]."""

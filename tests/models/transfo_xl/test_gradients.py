@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.func import functional_call
 
 from pytorch_transformers import TransfoXLLMHeadModel, TransfoXLModel
+from pytorch_transformers.models.transfo_xl.adaptive_softmax import ProjectedAdaptiveLogSoftmax
 
 from ..battery import build, gradients, scalar
 from ..compare import assert_same
@@ -141,6 +142,22 @@ def test_memory_has_no_history() -> None:
     alone = gradients(model, model(ids, [x.clone() for x in first.mems], labels=ids).loss.mean())
     after = gradients(model, model(ids, first.mems, labels=ids).loss.mean())
     assert all(torch.equal(after[name], alone[name]) for name in alone)
+
+
+@pytest.mark.parametrize("div_val", [1, 2])
+def test_clusters_without_a_label_learn_nothing(div_val: int) -> None:
+    """Their gradients are 0, and not what was in that memory before."""
+    torch.manual_seed(0)
+    softmax = ProjectedAdaptiveLogSoftmax(3000, 16, 16, [1000, 2000], div_val)
+    used = [torch.full((3000, 16), torch.nan) for _ in range(8)]  # most likely given out again below
+    del used
+    softmax(torch.randn(5, 16), torch.tensor([0, 999, 3, 2500, -1])).sum().backward()
+    tables: list[Any] = list(softmax.out_layers)
+    gradient = torch.cat([table.weight.grad.flatten() for table in tables])
+    start, stop = (1000 * 16, 2000 * 16) if div_val == 1 else (1000 * 16, 1000 * 16 + 1000 * 8)
+    assert not gradient[start:stop].any()
+    assert gradient[:start].any()
+    assert gradient[stop:].any()
 
 
 def test_nothing_to_learn() -> None:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ...nn.activations import get_activation
 from ...nn.checks import check_classes, check_label_shape, check_shape, check_tensor, recording
+from ...nn.layers import TiedLinear
 from ...nn.layouts import Packed, Padded
 from ...nn.losses import classification_loss, regression_loss, span_loss
 from ..outputs import (
@@ -47,7 +48,7 @@ class BertLMPredictionHead(nn.Module):
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
         self.transform = BertPredictionHeadTransform(config)
-        self.decoder = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+        self.decoder = TiedLinear(config.hidden_size, config.vocab_size)
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
 
     def forward(self, hidden: Tensor) -> Tensor:

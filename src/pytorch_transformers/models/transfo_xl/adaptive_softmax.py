@@ -355,18 +355,21 @@ class _ClusterLosses(torch.autograd.Function):
         room = max(share, _BLOCK) if any(ctx.needs_input_grad) else 0
         losses, ctx.norms = [], []
         for number, target in enumerate(targets):
-            norm = wanted = tensors[number].new_zeros(0, 1, dtype=_exact(tensors[number].dtype))
+            norm: Tensor | None = None
+            wanted: Tensor | None = None
             for block in tables.blocks(number, len(target)):
                 scores = tables.scores(block)
                 here = scores.logsumexp(-1, keepdim=True)
-                norm = here if block.start == 0 else torch.logaddexp(norm, here)
+                norm = here if norm is None else torch.logaddexp(norm, here)
                 place = (target - block.start)[:, None]
                 inside = (place >= 0) & (place < scores.shape[1])
                 found = scores.gather(1, tables.columns(block, place)).where(inside, 0.0)
-                wanted = found if block.start == 0 else wanted + found
+                wanted = found if wanted is None else wanted + found
                 if scores.numel() <= room:
                     room -= scores.numel()
                     ctx.kept[block] = scores
+            assert norm is not None
+            assert wanted is not None
             losses.append((norm - wanted).squeeze(1))
             ctx.norms.append(norm)
         return tuple(losses)
@@ -380,13 +383,14 @@ class _ClusterLosses(torch.autograd.Function):
             )
         tail_weight, tail_bias, *tensors = saved = ctx.saved_tensors
         tables = _Tables(ctx.parts, tail_weight, tail_bias, tensors)
-        wanted = ctx.needs_input_grad[2:]
+        # The gradient of each word's weights comes from one block, so none of them needs a start at 0.
         gradients = [
-            torch.zeros_like(x, dtype=_exact(x.dtype)) if want else None for x, want in zip(saved, wanted, strict=True)
+            torch.empty_like(x) if want else None for x, want in zip(saved, ctx.needs_input_grad[2:], strict=True)
         ]
         into = _Tables(ctx.parts, gradients[0], gradients[1], gradients[2:])
         for number, target in enumerate(ctx.targets):
-            rows, of_rows, slope = tensors[number], gradients[2 + number], slopes[number][:, None]
+            rows, slope = tensors[number], slopes[number][:, None]
+            of_rows = None if gradients[2 + number] is None else torch.zeros_like(rows, dtype=_exact(rows.dtype))
             for block in tables.blocks(number, len(target)):
                 scores = ctx.kept.pop(block, None)
                 change = tables.scores(block) if scores is None else scores
@@ -399,15 +403,14 @@ class _ClusterLosses(torch.autograd.Function):
                     if of_rows is not None:
                         of_rows += low[:, span] @ weight.to(low.dtype)
                 for span, of_weight, of_bias in into.of(block):
-                    if of_weight is not None:
-                        if of_weight.dtype == low.dtype:
-                            of_weight.addmm_(low[:, span].t(), rows)
-                        else:  # many small pieces added up in half precision would lose a percent
-                            of_weight += low[:, span].t() @ rows
+                    if of_weight is not None and of_weight.dtype == low.dtype:
+                        torch.mm(low[:, span].t(), rows, out=of_weight)
+                    elif of_weight is not None:
+                        of_weight.copy_(low[:, span].t() @ rows)
                     if of_bias is not None:
-                        of_bias += change[:, span].sum(0)
-        lowered = [None if g is None else g.to(x.dtype) for x, g in zip(saved, gradients, strict=True)]
-        return None, None, *lowered
+                        of_bias.copy_(change[:, span].sum(0))
+            gradients[2 + number] = None if of_rows is None else of_rows.to(rows.dtype)
+        return None, None, *gradients
 
 
 class _Block(NamedTuple):
@@ -428,10 +431,8 @@ class _Tables(NamedTuple):
 
     def blocks(self, number: int, rows: int) -> Iterator[_Block]:
         """All words of a cluster, so many at a time that they have `_BLOCK` scores with that many rows."""
-        if not rows:
-            return
         words = self.parts[number].words
-        step = max(_LEAST_WORDS, _BLOCK // rows)
+        step = max(_LEAST_WORDS, _BLOCK // max(1, rows))
         tails = 0 if number or self.tail_weight is None else len(self.parts) - 1
         for start in range(0, words, step):
             last = start + step >= words

@@ -324,8 +324,9 @@ class PositionwiseFF(nn.Module):
         return normalised
 
     def _core(self, hidden: Tensor) -> Tensor:
-        inner: Tensor = self.CoreNet(hidden)
-        return inner
+        # On rows [B * T, H], as a linear layer gives a view for more axes: to change that in place costs copies.
+        inner: Tensor = self.CoreNet(hidden.reshape(-1, hidden.shape[-1]))
+        return inner.view(hidden.shape)
 
 
 class LayerOutput(NamedTuple):

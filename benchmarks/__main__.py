@@ -22,6 +22,7 @@ from . import (
     conversion,
     environment,
     features,
+    finetuning,
     generation,
     heads,
     imports,
@@ -51,6 +52,7 @@ SUBJECTS: Final[dict[str, Callable[[Plan, Path], Iterator[Result]]]] = {
     "transfo_xl": transfo_xl.run,
     "classic": classic.run,
     "optimizer": optimizer.run,
+    "finetuning": finetuning.run,
 }
 
 

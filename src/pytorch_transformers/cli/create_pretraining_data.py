@@ -94,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--block_size",
         type=positive,
-        default=1 << 21,
+        default=1 << 20,
         metavar="N",
         help="characters of a block in the streaming mode; decides memory and the draws (%(default)s)",
     )
@@ -144,11 +144,8 @@ def run(options: argparse.Namespace) -> int:
 def _tokenizer(options: argparse.Namespace) -> Any:
     from ..models.bert.tokenizer import BertTokenizer
 
-    # As the original program: words of up to 200 characters are tried, and "[MASK]" in the text is no mask.
-    settings: dict[str, Any] = {"split_special_tokens": True}
-    if options.do_lower_case is not None:
-        settings["do_lower_case"] = options.do_lower_case
-    if options.vocab_file is not None:
+    settings = {} if options.do_lower_case is None else {"do_lower_case": options.do_lower_case}
+    if options.vocab_file is not None:  # as the original program: words of up to 200 characters are tried
         return BertTokenizer(options.vocab_file, max_input_chars_per_word=200, **settings)
     return BertTokenizer.from_pretrained(options.tokenizer, **settings, **place(options))
 
@@ -157,8 +154,8 @@ VERB = Verb(
     name="create-pretraining-data",
     summary="training data for BERT from text",
     description=_DESCRIPTION,
-    example="pytorch_transformers create-pretraining-data --input_file 'texts/*.txt' --vocab_file vocab.txt "
-    "--output_file data --processes 2",
+    example="pytorch_transformers create-pretraining-data --input_file 'texts/*.txt' --vocab_file vocab.txt \\\n"
+    "    --output_file data --processes 2",
     add_arguments=add_arguments,
     run=run,
 )

@@ -8,6 +8,7 @@ from .. import __version__
 from . import (
     convert,
     create_pretraining_data,
+    create_token_stream,
     download,
     evaluate,
     features,
@@ -16,6 +17,7 @@ from . import (
     info,
     inspect,
     perplexity,
+    predict,
     train_tokenizer,
 )
 from .common import Verb, join_negative_lists
@@ -29,12 +31,14 @@ VERBS: tuple[Verb, ...] = (
     perplexity.VERB,
     evaluate.VERB,
     train.VERB,
+    predict.VERB,
     info.VERB,
     download.VERB,
     inspect.VERB,
     convert.VERB,
     train_tokenizer.VERB,
     create_pretraining_data.VERB,
+    create_token_stream.VERB,
     *convert.CLASSIC,
 )
 

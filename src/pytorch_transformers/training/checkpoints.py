@@ -21,7 +21,7 @@ import torch
 from ..files import write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from accelerate import Accelerator
 
@@ -58,6 +58,11 @@ class Progress:
     decisive: dict[str, Any] = field(default_factory=dict)
 
 
+def checkpoint_folder(output_dir: Path, update: int) -> Path:
+    """Where the checkpoint after so many updates is, or would be."""
+    return output_dir / _FOLDER / f"step-{update}"
+
+
 def checkpoint_folders(output_dir: Path) -> list[Path]:
     """Complete checkpoints, oldest first."""
     folders = output_dir.joinpath(_FOLDER).glob("step-*")
@@ -85,7 +90,7 @@ def write_checkpoint(
     Raises:
         OSError: The disk refused it; earlier checkpoints are as they were.
     """
-    folder = output_dir / _FOLDER / f"step-{progress.update}"
+    folder = checkpoint_folder(output_dir, progress.update)
     unfinished = folder.with_name(folder.name + _UNFINISHED)
     try:
         if accelerator.is_main_process:
@@ -98,9 +103,9 @@ def write_checkpoint(
         if accelerator.is_main_process:
             also(unfinished)
             write_json(unfinished / _PROGRESS, asdict(progress))
-            _flush(unfinished)
-            shutil.rmtree(folder, ignore_errors=True)
+            _flush([*unfinished.rglob("*"), unfinished])
             unfinished.rename(folder)
+            _flush([folder.parent])
     except Exception as error:  # each library has its own class for a full disk
         if accelerator.is_main_process:
             shutil.rmtree(unfinished, ignore_errors=True)
@@ -110,7 +115,7 @@ def write_checkpoint(
     if accelerator.is_main_process:
         for old in checkpoint_folders(output_dir)[:-keep]:
             if _step(old) != progress.best_step:
-                shutil.rmtree(old)
+                _remove(old)
     return folder
 
 
@@ -147,8 +152,25 @@ def restore(accelerator: "Accelerator", folder: Path) -> Any:
 
 
 def remove_checkpoints(output_dir: Path) -> None:
-    """Remove all of them, unfinished ones too."""
-    shutil.rmtree(output_dir / _FOLDER, ignore_errors=True)
+    """Remove all of them, the oldest last."""
+    for folder in reversed(checkpoint_folders(output_dir)):
+        _remove(folder)
+    remove_unfinished(output_dir)
+
+
+def remove_unfinished(output_dir: Path) -> None:
+    """Remove what a run that was killed left half written, or half removed."""
+    for path in output_dir.joinpath(_FOLDER).glob(f"*{_UNFINISHED}"):
+        shutil.rmtree(path)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a checkpoint, if it is there: under another name, since it must not look complete on the way."""
+    if folder.exists():
+        leaving = folder.with_name(folder.name + _UNFINISHED)
+        shutil.rmtree(leaving, ignore_errors=True)
+        folder.rename(leaving)
+        shutil.rmtree(leaving)
 
 
 def _step(folder: Path) -> int:
@@ -181,9 +203,9 @@ def _set_random_states(states: dict[str, Any]) -> None:
         torch.cuda.set_rng_state_all(states["cuda"])
 
 
-def _flush(folder: Path) -> None:
-    """Wait until the disk has every file: a rename must not be faster than what it names."""
-    for path in [*folder.rglob("*"), folder]:
+def _flush(paths: "Iterable[Path]") -> None:
+    """Wait until the disk has these files and folders: a rename must not be faster than what it names."""
+    for path in paths:
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)

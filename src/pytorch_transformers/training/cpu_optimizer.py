@@ -43,12 +43,15 @@ class CpuOptimizer(Optimizer):
         return loss
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of the inner optimizer."""
+        """The state of the inner optimizer, with the rates as they are now."""
+        self._pairs()
         return self._inner.state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a state, and from the weights as they are now."""
         self._inner.load_state_dict(state_dict)
+        for outer, inner in zip(self.param_groups, self._inner.param_groups, strict=True):
+            outer.update({name: value for name, value in inner.items() if name != "params"})
         with torch.no_grad():
             for parameter, copy in self._pairs():
                 copy.copy_(parameter)

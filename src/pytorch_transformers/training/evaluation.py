@@ -1,7 +1,7 @@
 """Running a model over rows: batches of similar length, results in the order of the rows, by one process or many."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import torch
@@ -18,8 +18,16 @@ Collate: TypeAlias = Callable[[Sequence[InputRow]], dict[str, Tensor]]
 #: Takes a model's output and the batch, and gives what is kept of each row, in the order of the batch.
 Keep: TypeAlias = Callable[[Any, dict[str, Tensor]], Sequence[Any]]
 
-#: What batches of evaluation leave out: a model computes no loss that nobody reads.
-_LABELS = ("labels", "start_positions", "end_positions", "mc_labels", "lm_labels", "masked_lm_labels")
+#: What the model is not given: it would compute a loss that nobody reads.
+LABELS: Final = (
+    "labels",
+    "start_positions",
+    "end_positions",
+    "mc_labels",
+    "lm_labels",
+    "masked_lm_labels",
+    "next_sentence_label",
+)
 
 
 def logits_of_rows(output: Any, batch: dict[str, Tensor]) -> list[np.ndarray[Any, Any]]:
@@ -60,7 +68,7 @@ def predict(
 
     Args:
         model: Put in evaluation mode for the time.
-        rows: Labels in them are not passed on.
+        rows: The model is not given the labels in them, `keep` is.
         keep: What is kept of an output.
         collate: Makes a batch of rows.
         tokens_per_batch: Most tokens of a batch, padding not counted; a longer row is a batch alone.
@@ -86,10 +94,10 @@ def predict(
         ):
             for turn in bar:
                 places = batches[turn % len(batches)]
-                given = [{k: v for k, v in rows[i].items() if k not in _LABELS} for i in places]
-                batch = {name: tensor.to(device) for name, tensor in collate(given).items()}
+                batch = {name: tensor.to(device) for name, tensor in collate([rows[i] for i in places]).items()}
+                given = {name: tensor for name, tensor in batch.items() if name not in LABELS}
                 with autocast(precision, device):
-                    output = model(**batch)
+                    output = model(**given)
                 if turn < len(batches):
                     found.update(zip(places, keep(output, batch), strict=True))
     finally:

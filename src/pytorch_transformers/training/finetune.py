@@ -9,15 +9,15 @@ from torch import nn
 
 from ..data.batches import InputRow, collate
 from ..files import CONFIG_NAME
-from ..models.family import family_of
 from .checkpoints import checkpoint_folders
 from .evaluation import predict
+from .load import load_for
 from .loop import Training
 from .options import TrainingOptions
 from .processes import first_alone, make_accelerator
 from .record import RECORD, now, surroundings, write_record
 from .report import write_report
-from .task import Source, Task
+from .task import HasPlan, Source, Task
 
 
 def run_task(
@@ -63,7 +63,8 @@ def run_task(
     set_seed(options.seed)
     trained = (options.output_dir / CONFIG_NAME).exists() and not do_train
     with first_alone(accelerator):  # it downloads
-        model, tokenizer = _load(task, source, str(options.output_dir) if trained else source.model, do_train)
+        place = str(options.output_dir) if trained else source.model
+        model, tokenizer = load_for(task, source, place, training=do_train)
     set_seed(options.seed, device_specific=True)
     collator = partial(collate, pad_token_id=tokenizer.pad_token_id or 0)
     record: dict[str, Any] = {
@@ -101,13 +102,13 @@ def run_task(
             metric=task.metric if do_eval else "",
             lower_is_better=task.lower_is_better,
             save_files=tokenizer.save_pretrained,
+            plan=task.plan(options) if isinstance(task, HasPlan) else None,
         )
         progress = training.run()
         training.save_model(options.output_dir)
         ready, history = training.for_inference, progress.history
         record["training"] = _summary(training)
-        if do_eval and not training.took_best:
-            metrics = {name: value for name, value in history[-1].items() if name not in ("step", "epoch")}
+        metrics = training.metrics
     if do_eval and not metrics:
         metrics = task.evaluate(partial(run, ready))
     predictions = task.predict(partial(run, ready, description="prediction")) if do_predict else None
@@ -143,36 +144,6 @@ def _check_output(options: TrainingOptions) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if not os.access(folder, os.W_OK):
         raise PermissionError(f"output_dir: {folder} can't be written to")
-
-
-def _load(task: Task, source: Source, place: str, do_train: bool) -> tuple[Any, Any]:
-    """The model with the head of the task, and the tokenizer, with the data prepared.
-
-    Raises:
-        ValueError: The family has no such head; or the head would be new, and is not going to be trained.
-    """
-    family = family_of(source.config or place, **source.place)
-    if family.name != task.family:
-        raise ValueError(f"{place}: is of {family.name}; this task is for {task.family}, which has its head")
-    casing = {} if source.do_lower_case is None else {"do_lower_case": source.do_lower_case}
-    at_source = place == source.model
-    where = (source.tokenizer if at_source else None) or place
-    tokenizer = family.load("tokenizer").from_pretrained(where, **source.place, **casing)
-    task.prepare(tokenizer, source, training=do_train)
-    model, info = family.load(task.head).from_pretrained(
-        place,
-        config=source.config if at_source else None,
-        output_loading_info=True,
-        **source.place,
-        **task.config(),
-    )
-    if info["missing_keys"] and not do_train:
-        raise ValueError(
-            f"{place}: has no head for this task ({', '.join(info['missing_keys'][:3])} would be new and random); "
-            "train it first (do_train), or give the folder of a trained model"
-        )
-    task.adjust(model)
-    return model, tokenizer
 
 
 def _summary(training: Training) -> dict[str, Any]:

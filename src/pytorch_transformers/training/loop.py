@@ -27,7 +27,16 @@ from ..data.batches import InputRow, number_of_tokens
 from ..optim import schedules
 from ..optim.adam import AdamW
 from ..optim.groups import parameter_groups
-from .checkpoints import Progress, checkpoint_folders, read_progress, remove_checkpoints, restore, write_checkpoint
+from .checkpoints import (
+    Progress,
+    checkpoint_folder,
+    checkpoint_folders,
+    read_progress,
+    remove_checkpoints,
+    remove_unfinished,
+    restore,
+    write_checkpoint,
+)
 from .cpu_optimizer import CpuOptimizer
 from .evaluation import Collate
 from .objective import Batch, Objective
@@ -41,6 +50,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _POINTS: Final = 200  # of the loss curve, unless `log_every` says otherwise
+_SHOWN: Final = 1000  # rows, of all, that tell data from other data
 _GOING_ON: Final = "%s: going on after %d of %d updates"
 #: With float16 an update that overflows is passed over and halves the scale; below this, it was no overflow.
 _LEAST_SCALE: Final = 2.0**-16
@@ -66,7 +76,10 @@ class Training:
         progress: Where the training is.
         updates: How many it will have.
         for_inference: The model for forward passes that learn nothing.
-        took_best: Whether the model was put back to that of the best evaluation, which was not the last.
+        metrics: Those of the weights that `run` left; empty where it did not evaluate them.
+
+    Raises:
+        ValueError: There are no rows, or an option needs an evaluation and there is none.
     """
 
     def __init__(
@@ -84,6 +97,9 @@ class Training:
         save_files: Callable[[Path], None] = lambda folder: None,
         plan: BatchPlan | None = None,
     ) -> None:
+        for name in ("patience", "load_best"):
+            if getattr(options, name) and (evaluate is None or not metric):
+                raise ValueError(f"{name}: needs an evaluation (do_eval) that tells which weights are best")
         self.options = options
         self.accelerator = accelerator
         self.objective = objective
@@ -100,15 +116,21 @@ class Training:
         self._log_every = options.log_every or max(1, self.updates // _POINTS)
         if options.gradient_checkpointing:
             model.gradient_checkpointing_enable()  # type: ignore[operator]  # of a model of this library
-        accelerator.scaler = loss_scaler(options.precision, options.loss_scale, accelerator.device)
+        is_sharded = accelerator.distributed_type == "FSDP"
+        accelerator.scaler = loss_scaler(
+            options.precision,
+            options.loss_scale,
+            accelerator.device,
+            sharded=is_sharded and not accelerator.is_fsdp2,  # version 2 needs no scaler of its own
+        )
         self.model = model.to(accelerator.device)
         optimizer = _optimizer(self.model, options)
         self.schedule = _schedule(optimizer, options, self.updates)
         self._wrapped, self.optimizer = accelerator.prepare(self.model, optimizer)
         accelerator.register_for_checkpointing(self.schedule)
         # Processes that evaluate different rows must not wait for each other; with sharded weights they have to.
-        self.for_inference = self._wrapped if accelerator.distributed_type == "FSDP" else self.model
-        self.took_best = False
+        self.for_inference = self._wrapped if is_sharded else self.model
+        self.metrics: dict[str, float] = {}
         self._sums: dict[str, Tensor] = {}
         self._summed = 0
 
@@ -131,24 +153,24 @@ class Training:
             unit="update",
             disable=None if self.accelerator.is_main_process else True,
         ) as bar:
-            for parts in self._batches():
+            for parts in () if self._stops_early() else self._batches():
                 self._update(parts)
                 progress.update += 1
                 at_end = progress.update == self.updates
-                if progress.update % self._log_every == 0 or at_end:
+                evaluates = at_end or self._due(options.evaluate_every)
+                saves = not at_end and (evaluates if options.save_every is None else self._due(options.save_every))
+                if evaluates or saves or progress.update % self._log_every == 0:
+                    # Before a checkpoint too: it holds no sums begun, and no weights of a loss that is no number.
                     progress.seconds = time.perf_counter() - started
                     self._log(bar)
                 bar.update()
-                evaluates = at_end or self._due(options.evaluate_every)
-                saves = not at_end and (evaluates if options.save_every is None else self._due(options.save_every))
-                if not evaluates and not saves:
-                    continue
-                progress.seconds = time.perf_counter() - started
-                stops = evaluates and self._evaluation()
+                if evaluates:
+                    self._evaluation()
                 if saves:
                     self._save()
-                started = time.perf_counter() - progress.seconds
-                if stops:
+                if evaluates or saves:
+                    started = time.perf_counter() - progress.seconds
+                if self._stops_early():
                     break
         self._finish()
         return progress
@@ -162,6 +184,8 @@ class Training:
         output_dir = self.options.output_dir
         if self.options.overwrite_output_dir and self.accelerator.is_main_process:
             remove_checkpoints(output_dir)
+        if self.accelerator.is_main_process:
+            remove_unfinished(output_dir)
         self.accelerator.wait_for_everyone()
         folders = checkpoint_folders(output_dir)
         if not folders:
@@ -183,9 +207,18 @@ class Training:
 
     def _batches(self) -> Iterator[list[tuple[Part, Batch]]]:
         """The parts of each update that this process computes, from where the training stands."""
+        while self.progress.update < self.updates:
+            epoch, done = divmod(self.progress.update, self._plan.updates_per_epoch)
+            if hasattr(self._data, "set_epoch"):
+                self._data.set_epoch(epoch)
+            last = min(self.updates, self.progress.update - done + self._plan.updates_per_epoch)
+            yield from self._batches_of_epoch(last)
+
+    def _batches_of_epoch(self, last: int) -> Iterator[list[tuple[Part, Batch]]]:
+        """Those up to, and without, the update `last`; workers that make them are told of an epoch by their start."""
         process, processes = self.accelerator.process_index, self.accelerator.num_processes
         parts = self.options.gradient_accumulation_steps
-        planned = self._plan.updates(self.progress.update, self.updates, process, processes, parts)
+        planned = self._plan.updates(self.progress.update, last, process, processes, parts)
         waiting: list[Part] = []
 
         def places() -> Iterator[list[Any]]:
@@ -210,7 +243,9 @@ class Training:
 
     def _update(self, parts: list[tuple[Part, Batch]]) -> None:
         """One step of the optimizer."""
-        counts = [self.objective.counts(batch) if part.counts else {} for part, batch in parts]
+        counts = [
+            {name: count * part.counts for name, count in self.objective.counts(batch).items()} for part, batch in parts
+        ]
         totals = self._over_processes(counts, sum(_tokens(batch) for part, batch in parts if part.counts))
         for number, ((_, batch), count) in enumerate(zip(parts, counts, strict=True)):
             on_device = {name: tensor.to(self.accelerator.device, non_blocking=True) for name, tensor in batch.items()}
@@ -236,7 +271,7 @@ class Training:
         """Add the gradients of one part, each term weighed by its share of the batch."""
         with autocast(self.options.precision, self.accelerator.device):
             terms = self.objective.terms(self._wrapped, batch)
-        shares = {name: term * (count.get(name, 0) / max(totals[name], 1)) for name, term in terms.items()}
+        shares = {name: term * (count[name] / max(totals[name], 1)) for name, term in terms.items()}
         loss = sum(shares.values(), torch.zeros((), device=self.accelerator.device))
         # Gradients are averaged over processes, and these are shares of one sum.
         self.accelerator.backward(loss * self.accelerator.num_processes)
@@ -245,16 +280,12 @@ class Training:
 
     def _over_processes(self, counts: list[dict[str, int]], tokens: int) -> dict[str, int]:
         """What each term of the whole batch counts, and the tokens of the batch noted."""
-        names = sorted({name for count in counts for name in count}) or sorted(self._sums)
-        values = [sum(count.get(name, 0) for count in counts) for name in names]
+        names = list(counts[0])
+        values = [*(sum(count[name] for count in counts) for name in names), tokens]
         if self.accelerator.num_processes > 1:
-            from accelerate.utils import gather_object
-
-            found: list[tuple[dict[str, int], int]] = gather_object([(dict(zip(names, values, strict=True)), tokens)])
-            names = sorted({name for each, _ in found for name in each})
-            values = [sum(each.get(name, 0) for each, _ in found) for name in names]
-            tokens = sum(each for _, each in found)
-        self.progress.tokens += tokens
+            here = torch.tensor(values, device=self.accelerator.device)
+            values = self.accelerator.reduce(here, "sum").tolist()
+        self.progress.tokens += values.pop()
         self._summed += 1
         return dict(zip(names, values, strict=True))
 
@@ -281,24 +312,28 @@ class Training:
         scaler = self.accelerator.scaler
         return 0.0 if scaler is None else scaler.get_scale()
 
-    def _evaluation(self) -> bool:
-        """Evaluate, note whether it is the best, and say whether to stop early."""
+    def _stops_early(self) -> bool:
+        """Whether there were too many evaluations that are no better; a run that ended so does not go on either."""
+        return self.options.patience is not None and self.progress.worse >= self.options.patience
+
+    def _evaluation(self) -> None:
+        """Evaluate, and note whether it is the best."""
         if self._evaluate is None:
-            return False
+            return
         metrics = self._evaluate(self.for_inference)
         self._wrapped.train()
+        self.metrics = metrics
         self._note({"step": self.progress.update, "epoch": self._epoch(), **metrics})
         if self.accelerator.is_main_process:
             values = ", ".join(f"{name} {value:.4f}" for name, value in metrics.items())
             tqdm.write(f"epoch {self._epoch():.2f}: {values}", file=sys.stderr)
         if not self._metric:
-            return False
-        value = metrics[self._metric]
-        if self.progress.best is None or self._sign * value > self._sign * self.progress.best:
+            return
+        value, best = metrics[self._metric], self.progress.best
+        if not math.isnan(value) and (best is None or self._sign * value > self._sign * best):
             self.progress.best, self.progress.best_step, self.progress.worse = value, self.progress.update, 0
         else:
             self.progress.worse += 1
-        return self.options.patience is not None and self.progress.worse >= self.options.patience
 
     def _note(self, point: dict[str, Any]) -> None:
         self.progress.history.append(point)
@@ -309,12 +344,17 @@ class Training:
 
     def _save(self) -> None:
         state = getattr(self.objective, "state", None)
+
+        def save_files(folder: Path) -> None:
+            self.model.config.save_pretrained(folder)  # type: ignore[union-attr, operator]
+            self._save_files(folder)
+
         write_checkpoint(
             self.accelerator,
             self.options.output_dir,
             self.progress,
             self.options.keep_checkpoints,
-            self._save_files,
+            save_files,
             None if state is None else state(),
         )
 
@@ -336,9 +376,8 @@ class Training:
         self.model.eval()
         best = self.progress.best_step
         if self.options.load_best and best is not None and best != self.progress.update:
-            folders = {folder.name: folder for folder in checkpoint_folders(self.options.output_dir)}
-            restore(self.accelerator, folders[f"step-{best}"])
-            self.took_best = True
+            restore(self.accelerator, checkpoint_folder(self.options.output_dir, best))
+            self.metrics = {}
 
 
 def _optimizer(model: nn.Module, options: TrainingOptions) -> Optimizer:
@@ -373,7 +412,7 @@ def _facts(data: Sequence[InputRow], accelerator: "Accelerator", model: nn.Modul
     """What the weights depend on besides the options."""
     fingerprint = getattr(data, "fingerprint", None)
     if fingerprint is None:
-        shown = [dict(data[i]) for i in (0, len(data) // 2, len(data) - 1)] if len(data) else []
+        shown = [dict(data[i]) for i in range(0, len(data), max(1, len(data) // _SHOWN))]
         fingerprint = hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
     return {
         "examples": len(data),

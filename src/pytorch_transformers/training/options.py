@@ -103,6 +103,11 @@ class TrainingOptions:
         for name, known in (("schedule", SCHEDULES), ("precision", PRECISIONS)):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name}: {getattr(self, name)!r}, must be one of {', '.join(known)}")
+        if self.load_best and self.save_every is not None and self.save_every != self.evaluate_every:
+            raise ValueError(
+                f"load_best: needs a checkpoint after each evaluation, and save_every is {self.save_every}, "
+                f"evaluate_every {self.evaluate_every}; leave save_every out"
+            )
         if self.loss_scale and self.precision != "float16":
             raise ValueError(f"loss_scale: {self.loss_scale}, is for float16; the precision here is {self.precision}")
 

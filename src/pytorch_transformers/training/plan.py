@@ -57,8 +57,8 @@ class BatchPlan:
         return math.ceil(self.examples / self.batch_size)
 
     def total_updates(self, epochs: float, most: int | None) -> int:
-        """Updates of a whole training, counted as the loop does them; a begun batch counts."""
-        total = math.ceil(round(epochs * self.updates_per_epoch, 6))
+        """Updates of a whole training, counted as the loop does them; a begun batch counts, and there is one."""
+        total = max(1, math.ceil(round(epochs * self.updates_per_epoch, 6)))
         return total if most is None else min(total, most)
 
     def batches(self, epoch: int) -> Sequence[Tensor]:

@@ -4,7 +4,7 @@ Weights, gradients and the optimizer stay in float32. Neither the rate nor the s
 """
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final
+from typing import Any, Final
 
 import torch
 
@@ -22,18 +22,27 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager[obj
     return torch.autocast(device.type, _TYPES[precision])
 
 
-def loss_scaler(precision: str, loss_scale: float, device: torch.device) -> torch.amp.GradScaler | None:
+def loss_scaler(
+    precision: str, loss_scale: float, device: torch.device, *, sharded: bool = False
+) -> torch.amp.GradScaler | None:
     """What multiplies the loss, and passes over updates that overflowed; None where no scale is needed.
 
     Args:
         precision: Only float16 needs a scale.
         loss_scale: The scale, halved by each overflow; 0.0 begins high and lets it grow again.
         device: Where the training runs.
+        sharded: Whether each process has other gradients: an overflow in one then counts for all.
     """
     if precision != "float16":
         return None
-    return torch.amp.GradScaler(
+    kind: Any = torch.amp.GradScaler
+    if sharded:
+        from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler  # takes seconds
+
+        kind = ShardedGradScaler
+    scaler: torch.amp.GradScaler = kind(
         device.type,
         init_scale=loss_scale or _FIRST_SCALE,
         growth_interval=_NEVER if loss_scale else _GROWS_AFTER,
     )
+    return scaler

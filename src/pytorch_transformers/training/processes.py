@@ -40,9 +40,12 @@ def make_accelerator(*, no_cuda: bool = False, tensorboard: Path | None = None) 
         raise ImportError("training needs accelerate: pip install 'pytorch-transformers[train]'") from error
     on_cpu = no_cuda or not torch.accelerator.is_available()  # said, or several processes would not know each other
     if tensorboard is None:
-        return Accelerator(cpu=on_cpu)
-    accelerator = Accelerator(cpu=on_cpu, log_with="tensorboard", project_dir=tensorboard.parent)
-    accelerator.init_trackers(tensorboard.name)
+        accelerator = Accelerator(cpu=on_cpu)
+    else:
+        accelerator = Accelerator(cpu=on_cpu, log_with="tensorboard", project_dir=tensorboard.parent)
+        accelerator.init_trackers(tensorboard.name)
+    if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true" and accelerator.distributed_type != "FSDP":
+        logger.warning("accelerate shards weights over several GPUs only: here each process has the whole model")
     return accelerator
 
 

@@ -4,12 +4,14 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from torch import Tensor
 
 from ..data.batches import InputRow
 from .objective import Objective
+from .options import TrainingOptions
+from .plan import BatchPlan
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +24,8 @@ class Source:
     """The model that a training starts from.
 
     Attributes:
-        model: Name, repository, folder, weights file, TensorFlow prefix or archive; see `from_pretrained`.
+        model: Name, repository, folder, weights file, TensorFlow prefix or archive; see `from_pretrained`. None begins
+            with new weights, which needs `config` and `tokenizer`.
         tokenizer: Where the tokenizer is, if not with the model; may be a vocabulary file.
         config: Configuration, if it is not beside the weights.
         do_lower_case: Whether to lower-case; None: as saved with the tokenizer.
@@ -32,7 +35,7 @@ class Source:
         local_files_only: Whether to use no network.
     """
 
-    model: str
+    model: str | None
     tokenizer: str | None = None
     config: str | None = None
     do_lower_case: bool | None = None
@@ -57,6 +60,14 @@ def report_cut(cut: int, rows: int, split: str, max_seq_length: int) -> None:
             rows,
             max_seq_length,
         )
+
+
+@runtime_checkable
+class HasPlan(Protocol):
+    """A task whose examples have an order of their own."""
+
+    def plan(self, options: TrainingOptions) -> BatchPlan:
+        """The order; called after `training_rows`."""
 
 
 class Task(Protocol):

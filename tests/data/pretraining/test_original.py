@@ -73,9 +73,7 @@ def test_instances_are_those_of_the_original(tokenizer: BertTokenizer, text: Pat
         } == wanted
 
 
-def test_records_are_those_of_the_original_byte_for_byte(
-    tokenizer: BertTokenizer, text: Path, tmp_path: Path
-) -> None:
+def test_records_are_those_of_the_original_byte_for_byte(tokenizer: BertTokenizer, text: Path, tmp_path: Path) -> None:
     options, facts, _ = golden("default")
     assert create_tfrecords([text], tokenizer, [tmp_path / "out.tfrecord"], options) == facts["instances"]
     recorded = shared("goldens", "pretraining_data", "default.tfrecord")
@@ -93,8 +91,9 @@ def test_shards_and_records_hold_the_recorded_arrays(
     found = [features_of(instance, options) for instance in data.instances(range(len(data)))]
     with np.load(shared("goldens", "pretraining_data", f"{case}_features.npz")) as arrays:
         for name in arrays.files:
-            np.testing.assert_array_equal(np.array([features[name] for features in found]), arrays[name].reshape(
-                len(found), -1), err_msg=name)
+            np.testing.assert_array_equal(
+                np.array([features[name] for features in found]), arrays[name].reshape(len(found), -1), err_msg=name
+            )
 
 
 def test_recorded_records_are_read(text: Path) -> None:
@@ -141,7 +140,7 @@ def test_damaged_records_are_named(tmp_path: Path, place: int) -> None:
     content = bytearray(path.read_bytes())
     content[place] ^= 1
     path.write_bytes(content)
-    with pytest.raises(OSError, match="x.tfrecord, byte"):
+    with pytest.raises(OSError, match=r"x\.tfrecord, byte"):
         list(read_records(path))
 
 
@@ -204,7 +203,7 @@ def test_files_run_on_as_in_the_original(tmp_path: Path) -> None:
 
 
 def test_truncation_of_a_huge_pair_takes_no_longer_than_its_draws() -> None:
-    first, second = truncate_pair(range(400_000), range(5), 100, random.Random(0))  # type: ignore[arg-type]
+    first, second = truncate_pair(range(400_000), range(5), 100, random.Random(0))
     assert len(first) + len(second) == 100
     assert first == list(range(first[0], first[0] + len(first)))
     assert abs(first[0] - 200_000) < 2_000

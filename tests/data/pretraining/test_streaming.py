@@ -1,6 +1,7 @@
 """The streaming mode: what every instance must be, equal files for any number of processes, and going on."""
 
 import json
+import operator
 import os
 import resource
 import signal
@@ -10,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,13 +26,17 @@ from pytorch_transformers.data.pretraining import (
     TFRecordDataset,
     create_pretraining_data,
     create_tfrecords,
+    open_pretraining_data,
 )
+from pytorch_transformers.data.pretraining.create import Mode
 from pytorch_transformers.data.pretraining.draws import generator_of, key_of, uniform, uniform_at
 from pytorch_transformers.data.pretraining.instances import Instance, truncate_pair
 from pytorch_transformers.data.pretraining.pairs import excess
+from pytorch_transformers.data.pretraining.processes import in_processes
+from pytorch_transformers.tokenizers.train import train_wordpiece
 from saved_bert import environment
 
-from .corpus import document_of, make_documents, make_tokenizer, write_documents
+from .corpus import document_of, document_words, make_documents, make_tokenizer, write_documents
 
 DOCUMENTS = 20
 SMALL = InstanceOptions(max_seq_length=32, max_predictions_per_seq=6, dupe_factor=3)
@@ -141,6 +147,24 @@ def test_masked_places_are_spread_evenly(data: PretrainingDataset) -> None:
     assert rates.std() < 0.25 * rates.mean()
 
 
+def test_pairs_are_cut_at_both_ends_of_both_texts(tmp_path: Path) -> None:
+    """Each sentence goes through the words of its document in order, so a text that is cut shows where."""
+    text = write_documents(tmp_path / "in.txt", [[" ".join(document_words(number))] * 40 for number in range(4)])
+    tokenizer = make_tokenizer(4)
+    create_pretraining_data([text], tokenizer, tmp_path / "data", SMALL)
+    cut = [one for one in all_of(PretrainingDataset(tmp_path / "data")) if len(one.input_ids) == 32]
+    words = [tokenizer.convert_ids_to_tokens(original_ids(one)) for one in cut]
+    ends = [
+        (texts[1][-1] != "a", texts[one.second - 2][-1] != "l", texts[one.second][-1] != "a", texts[-2][-1] != "l")
+        for one, texts in zip(cut, words, strict=True)
+    ]
+    shares = np.mean(ends, axis=0)
+    assert len(cut) > 100
+    assert (shares > 0.2).all(), shares
+    assert abs(shares[0] - shares[1]) < 0.15
+    assert abs(shares[2] - shares[3]) < 0.15
+
+
 def test_all_text_is_used(text: Path, tmp_path: Path) -> None:
     """The first texts and true next ones together go through the whole corpus in each duplicate."""
     options = InstanceOptions(max_seq_length=64, dupe_factor=1, short_seq_prob=0.0)
@@ -166,9 +190,7 @@ def made_by_one(text: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
 def test_any_number_of_processes_makes_the_same_files(
     text: Path, made_by_one: dict[str, bytes], tmp_path: Path, processes: int
 ) -> None:
-    create_pretraining_data(
-        [text], make_tokenizer(DOCUMENTS), tmp_path, SMALL, block_size=4000, processes=processes
-    )
+    create_pretraining_data([text], make_tokenizer(DOCUMENTS), tmp_path, SMALL, block_size=4000, processes=processes)
     assert contents(tmp_path) == made_by_one
     assert len(made_by_one) > 5
 
@@ -190,6 +212,7 @@ def test_a_seed_makes_the_same_files_and_another_one_others(
 MAKE = """
 import resource, sys
 from pathlib import Path
+from typing import Any
 sys.path.insert(0, sys.argv[1])
 from data.pretraining.corpus import make_tokenizer
 from pytorch_transformers.data.pretraining import InstanceOptions, create_pretraining_data
@@ -237,6 +260,7 @@ def test_a_killed_run_goes_on(text: Path, made_by_one: dict[str, bytes], tmp_pat
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
+    (tmp_path / ".shard-00001.safetensors.0123456789ab.tmp").write_bytes(b"half")  # as when killed while writing
     create_pretraining_data([text], make_tokenizer(DOCUMENTS), tmp_path, SMALL, block_size=4000)
     assert contents(tmp_path) == made_by_one
 
@@ -278,9 +302,7 @@ def test_records_of_the_streaming_mode_are_its_instances(text: Path, tmp_path: P
 
 @pytest.mark.parametrize("words", [False, True])
 def test_dynamic_masks_change_with_the_epoch_and_not_with_the_batch(text: Path, tmp_path: Path, words: bool) -> None:
-    options = InstanceOptions(
-        max_seq_length=32, max_predictions_per_seq=6, dupe_factor=1, do_whole_word_mask=words
-    )
+    options = InstanceOptions(max_seq_length=32, max_predictions_per_seq=6, dupe_factor=1, do_whole_word_mask=words)
     create_pretraining_data([text], make_tokenizer(DOCUMENTS), tmp_path, options, dynamic_masking=True)
     data, again = PretrainingDataset(tmp_path), PretrainingDataset(tmp_path, epoch=1)
     numbers = list(range(0, len(data), 5))
@@ -299,7 +321,7 @@ def test_dynamic_masks_change_with_the_epoch_and_not_with_the_batch(text: Path, 
 
 
 def test_rows_go_through_a_loader_to_batches(data: PretrainingDataset) -> None:
-    loader = DataLoader(data, batch_size=7, collate_fn=collate, num_workers=1)
+    loader: DataLoader[Any] = DataLoader(data, batch_size=7, collate_fn=collate, num_workers=1)  # type: ignore[arg-type]  # what it asks for is there
     batch = next(iter(loader))
     assert batch["input_ids"].shape == batch["token_type_ids"].shape == batch["masked_lm_labels"].shape
     assert batch["next_sentence_label"].shape == (7,)
@@ -358,10 +380,10 @@ def test_missing_and_damaged_shards_are_named(text: Path, tmp_path: Path) -> Non
         PretrainingDataset(tmp_path, verify=True)
     shard.write_bytes(content[: len(content) // 2])
     data = PretrainingDataset(tmp_path)
-    with pytest.raises(OSError, match="shard-00001.safetensors is damaged"):
+    with pytest.raises(OSError, match=r"shard-00001.safetensors is damaged"):
         all_of(data)
     shard.unlink()
-    with pytest.raises(OSError, match="shard-00001.safetensors is missing"):
+    with pytest.raises(OSError, match=r"shard-00001.safetensors is missing"):
         PretrainingDataset(tmp_path)
     (tmp_path / "index.json").write_text("{}")
     with pytest.raises(OSError, match="damaged or from another program"):
@@ -396,8 +418,60 @@ def test_one_huge_line_and_a_document_of_many_duplicates(tmp_path: Path, small_m
     options = InstanceOptions(max_seq_length=512, max_predictions_per_seq=77, dupe_factor=2)
     index = create_pretraining_data([tmp_path / "in.txt"], make_tokenizer(2), tmp_path / "data", options)
     assert index.documents == 2
-    lengths = [len(row["input_ids"]) for row in map(PretrainingDataset(tmp_path / "data").__getitem__, range(0, 400, 9))]
+    lengths = [
+        len(row["input_ids"]) for row in map(PretrainingDataset(tmp_path / "data").__getitem__, range(0, 400, 9))
+    ]
     assert np.mean(lengths) > 200
+
+
+@pytest.mark.parametrize("mode", ["original", "streaming"])
+def test_special_tokens_in_the_text_are_text(tmp_path: Path, mode: Mode) -> None:
+    text = write_documents(tmp_path / "in.txt", [["aa [SEP] ab [MASK]"] * 5, ["ba [CLS] bb"] * 5])
+    options = InstanceOptions(masked_lm_prob=0.0, max_predictions_per_seq=1)
+    create_pretraining_data([text], make_tokenizer(2), tmp_path / "data", options, mode=mode)
+    for instance in all_of(PretrainingDataset(tmp_path / "data")):
+        ids = original_ids(instance)
+        assert ids.count(2) == 1
+        assert ids.count(3) == 2
+        assert 4 not in ids
+
+
+@pytest.mark.parametrize("mode", ["original", "streaming"])
+def test_a_binary_file_leaves_nothing_behind(text: Path, tmp_path: Path, mode: Mode) -> None:
+    (tmp_path / "x.bin").write_bytes(b"a\n\xff\n")
+    with pytest.raises(ValueError, match=r"x.bin:2: this is not UTF-8 text"):
+        create_pretraining_data([text, tmp_path / "x.bin"], make_tokenizer(2), tmp_path / "data", SMALL, mode=mode)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.bin"]
+
+
+def test_chinese_running_text(tmp_path: Path) -> None:
+    """Each ideograph is a token, and sentences end at ideographic full stops."""
+    ideographs = [chr(0x4E00 + number) for number in range(200)]
+    paragraphs = [
+        "\n".join("".join(ideographs[start + line : start + line + 12]) + "。" * (line % 2) for line in range(30))
+        for start in (0, 60, 140)
+    ]
+    (tmp_path / "in.txt").write_text("\n\n".join(paragraphs), encoding="utf-8")
+    tokenizer = type(make_tokenizer(1))(train_wordpiece(tmp_path / "in.txt", 400, limit_alphabet=300))
+    index = create_pretraining_data([tmp_path / "in.txt"], tokenizer, tmp_path / "data", SMALL, layout="paragraphs")
+    assert index.documents == 3
+    data = open_pretraining_data(tmp_path / "data", verify=True)
+    assert isinstance(data, PretrainingDataset)
+    seen = {number for instance in all_of(data) for number in original_ids(instance)}
+    assert tokenizer.unk_token_id not in seen
+    assert len(seen) > 110
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_failure_in_a_process_is_that_of_the_program(processes: int) -> None:
+    assert list(in_processes(operator.truediv, 12, [1, 2, 3, 4, 6], processes)) == [12, 6, 4, 3, 2]
+    with pytest.raises(ZeroDivisionError):
+        list(in_processes(operator.truediv, 12, [1, 0, 2, 3, 4, 6, 8, 9], processes))
+
+
+def test_no_process() -> None:
+    with pytest.raises(ValueError, match="processes is 0; it should be at least 1"):
+        list(in_processes(operator.truediv, 12, [1], 0))
 
 
 def test_text_that_gives_no_tokens_is_no_corpus(tmp_path: Path) -> None:
@@ -430,7 +504,7 @@ def test_options_out_of_range(options: dict[str, object], message: str) -> None:
 def test_as_much_is_cut_as_token_by_token(first: int, second: int, most: int, seed: int) -> None:
     if first + second <= most:
         return
-    left = truncate_pair(range(first), range(second), most, generator_of(seed))  # type: ignore[arg-type]
+    left = truncate_pair(range(first), range(second), most, generator_of(seed))
     assert excess(first, second, most) == (first - len(left[0]), second - len(left[1]))
 
 

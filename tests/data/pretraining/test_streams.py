@@ -69,11 +69,10 @@ def test_a_long_document_has_the_ids_of_the_whole(tokenizer: GPT2Tokenizer, tmp_
     assert stream.ids.tolist() == [*tokenizer(text.strip())["input_ids"], tokenizer.eos_token_id]
 
 
-def test_other_ends(tokenizer: GPT2Tokenizer, tmp_path: Path) -> None:
+def test_other_ends(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("aa\n\nab ac\n", encoding="utf-8")
     bert = make_tokenizer(1)
     for end, ends in (("default", [bert.sep_token_id]), (None, []), ("[CLS]", [bert.cls_token_id])):
-        write_stream(tmp_path / "in.txt", tokenizer, tmp_path / "out", layout="blank_line", end_token=end)
         index = write_stream(tmp_path / "in.txt", bert, tmp_path / "out", layout="blank_line", end_token=end)
         plain = bert._encode_ids(["aa", "ab ac"])
         assert TokenStream(tmp_path / "out").ids.tolist() == [*plain[0], *ends, *plain[1], *ends]
@@ -112,7 +111,9 @@ def test_blocks_cover_the_stream(stream: TokenStream, length: int, data: st.Data
 def test_packed_rows_hold_each_document_once(stream: TokenStream, length: int, seed: int | None) -> None:
     packed = PackedDocuments(stream, length, seed=seed)
     rows = [packed[number] for number in range(len(packed))]
-    parts = [tuple(row.input_ids[a:b]) for row in rows for a, b in zip(row.boundaries, row.boundaries[1:], strict=False)]
+    parts = [
+        tuple(row.input_ids[a:b]) for row in rows for a, b in zip(row.boundaries, row.boundaries[1:], strict=False)
+    ]
     documents = [stream.document(number).tolist() for number in range(stream.index.documents)]
     expected = [tuple(ids[at : at + length]) for ids in documents for at in range(0, len(ids), length)]
     assert sorted(parts) == sorted(expected)
@@ -127,7 +128,9 @@ def test_packed_rows_hold_each_document_once(stream: TokenStream, length: int, s
 
 
 def test_orders_differ_by_seed(stream: TokenStream) -> None:
-    rows = [[packed[i] for i in range(len(packed))] for packed in (PackedDocuments(stream, 64, seed=s) for s in (1, 1, 2))]
+    rows = [
+        [packed[i] for i in range(len(packed))] for packed in (PackedDocuments(stream, 64, seed=s) for s in (1, 1, 2))
+    ]
     assert rows[0] == rows[1] != rows[2]
 
 
@@ -154,10 +157,10 @@ def test_damaged_streams_are_named(tmp_path: Path) -> None:
     content = path.read_bytes()
     path.write_bytes(content[:-2] + b"\1\1")
     TokenStream(tmp_path / "out")
-    with pytest.raises(OSError, match="ids.npy does not match its checksum"):
+    with pytest.raises(OSError, match=r"ids\.npy does not match its checksum"):
         TokenStream(tmp_path / "out", verify=True)
     path.write_bytes(content[:-2])
-    with pytest.raises(OSError, match="ids.npy"):
+    with pytest.raises(OSError, match=r"ids\.npy"):
         TokenStream(tmp_path / "out")
     path.unlink()
     with pytest.raises(FileNotFoundError):

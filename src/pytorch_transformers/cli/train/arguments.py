@@ -22,6 +22,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "num_train_epochs": 3.0,
     "max_seq_length": 128,
     "warmup_proportion": 0.1,
+    "model_required": True,
 }
 #: Arguments that are fields of `TrainingOptions` under the same name.
 _SAME: Final = (
@@ -138,7 +139,7 @@ def _add_model(parser: argparse.ArgumentParser, defaults: dict[str, Any]) -> Non
         "--model_name",
         "--init_checkpoint",
         dest="model",
-        required=True,
+        required=defaults["model_required"],
         metavar="NAME",
         help="name, repository, folder, weights file, TensorFlow prefix or archive",
     )

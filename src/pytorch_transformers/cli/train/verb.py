@@ -4,9 +4,9 @@ import argparse
 from functools import partial
 
 from ..common import Verb
-from . import arguments, classify
+from . import arguments, classify, cloze, pretrain, squad, swag, tokens
 
-COMMANDS = (classify.COMMAND,)
+COMMANDS = (classify.COMMAND, squad.COMMAND, swag.COMMAND, tokens.COMMAND, cloze.COMMAND, pretrain.COMMAND)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -31,7 +31,7 @@ from .processes import in_processes
 from .rows import instances_of, make_shard, shard_of
 from .shards import INDEX, DataIndex, ShardFacts, shard_name, write_shard
 from .tfrecord import write_tfrecords
-from .tokens import TABLE, Tokens, part_name, write_part, write_table
+from .tokens import TABLE, Tokens, encode_plain, part_name, write_part, write_table
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ logger = logging.getLogger(__name__)
 
 Mode: TypeAlias = Literal["original", "streaming"]
 MODES: Final[tuple[str, ...]] = get_args(Mode)
-#: Characters of a block, about two million: some ten thousand instances for ten duplicates, and 100 MB of memory.
-BLOCK_SIZE: Final = 1 << 21
+#: Characters of a block, about a million: some 25,000 inputs of 128 tokens from ten duplicates.
+BLOCK_SIZE: Final = 1 << 20
 #: Instances of a shard in the original mode.
 _SHARD: Final = 1 << 14
 #: For a single document: the least length, in longest inputs and in sentences, that has distant parts.
@@ -242,7 +242,7 @@ class _Task:
     def original(self) -> tuple[list[Instance], int, float]:
         """All instances by the original's algorithm, how many documents there were, and the next draw."""
         sentences = list(read_sentences(self.paths, self.layout, join_files=True, whole_lines=True))
-        ids = self.tokenizer._encode_ids([text for _, text in sentences])
+        ids = encode_plain(self.tokenizer, [text for _, text in sentences])
         documents = collect_documents(sentences, ids)
         if not documents:
             raise self.empty()
@@ -262,11 +262,10 @@ def _locked(work: Path) -> Iterator[None]:
             raise OSError(f"another process is writing to {work.parent}: it uses {work}") from error
         try:
             yield
-        except (ValueError, TypeError):  # nothing that going on would help
-            if not (work / _JOB).exists():
-                shutil.rmtree(work)
-                with suppress(OSError):  # other files in it stay
-                    work.parent.rmdir()
+        except (ValueError, TypeError):  # what was asked for can't be done: there is nothing to go on with
+            shutil.rmtree(work)
+            with suppress(OSError):  # other files in it stay
+                work.parent.rmdir()
             raise
     shutil.rmtree(work)
 
@@ -278,6 +277,8 @@ def _shards_in(folder: Path) -> set[str]:
 def _begin(folder: Path, work: Path, task: _Task) -> None:
     """Keep what an earlier run of this very task has left, and nothing else."""
     job = {"job": task.fingerprint}
+    for path in (*folder.glob(".shard-*.tmp"), *folder.glob(f".{INDEX}.*.tmp")):  # a killed run was writing these
+        path.unlink()
     try:
         same = json.loads((work / _JOB).read_text(encoding="utf-8")) == job
     except (OSError, ValueError):
@@ -308,14 +309,9 @@ def _streaming(folder: Path, work: Path, task: _Task, processes: int) -> DataInd
         write_table(work, done[0])
     tokens = Tokens(work)
     if not len(tokens):
-        (work / _JOB).unlink()
         raise task.empty()
     if len(tokens) == 1 and task.options.next_sentence:
-        try:
-            _check_single(tokens, task)
-        except ValueError:
-            (work / _JOB).unlink()
-            raise
+        _check_single(tokens, task)
     jobs = range(len(tokens.parts) - 1)
     made = in_processes(_make, (folder, work, task), jobs, processes)
     return task.index(len(tokens), list(_bar(made, "make", len(jobs))))

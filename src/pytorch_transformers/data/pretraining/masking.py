@@ -87,19 +87,18 @@ def _choose_words(text: Flags, continues: Flags, order: npt.NDArray[np.float64],
     start = np.maximum.accumulate(np.where(starts, places, 0), axis=1)  # [N, T] where the word of each token begins
     key = np.where(text, np.take_along_axis(order, start, axis=1), 2.0)
     sequence = np.argsort(key, axis=1, kind="stable")  # words in their order, each from its start on
-    # Tokens of each word, at its start.
-    row = np.arange(len(text))[:, None]
-    size = np.zeros(text.shape, np.int64)
-    np.add.at(size, (np.broadcast_to(row, text.shape)[text], start[text]), 1)
-    chosen = np.zeros_like(text)
+    row = np.broadcast_to(np.arange(len(text))[:, None], text.shape)
+    size = np.bincount((row * text.shape[1] + start)[text], minlength=text.size).reshape(text.shape)  # at each start
+    begins, sizes, real = (np.take_along_axis(values, sequence, axis=1).T.copy() for values in (starts, size, text))
+    chosen = np.zeros_like(real)  # [T, N] in the order of `sequence`
     taken = np.zeros(len(text), np.int64)
     accepted = np.zeros(len(text), bool)
-    row = row[:, 0]
-    for place in sequence.T:
-        is_text = text[row, place]
-        accepted = np.where(starts[row, place], taken + size[row, place] <= most, accepted) & is_text
-        chosen[row, place] = accepted
+    for place in range(len(real)):
+        accepted = np.where(begins[place], taken + sizes[place] <= most, accepted) & real[place]
+        chosen[place] = accepted
         taken += accepted
-        if not (is_text & (taken < most)).any():
+        if not (real[place] & (taken < most)).any():
             break
-    return chosen
+    result = np.zeros_like(text)
+    np.put_along_axis(result, sequence, chosen.T, axis=1)
+    return result

@@ -192,7 +192,9 @@ class PretrainingDataset:
         return self._vocabulary
 
     def set_epoch(self, epoch: int) -> None:
-        """Chooses the masks of an epoch, where masking is dynamic.
+        """Chooses the masks of an epoch, where masking is dynamic; before a loader begins the epoch.
+
+        A loader that keeps its worker processes (`persistent_workers`) has copies, which would not hear of it.
 
         Args:
             epoch: From 0.

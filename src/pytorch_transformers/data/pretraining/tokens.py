@@ -31,6 +31,16 @@ def part_name(number: int) -> str:
     return f"part-{number:05d}.safetensors"
 
 
+def encode_plain(tokenizer: "PreTrainedTokenizer", texts: Sequence[str]) -> list[list[int]]:
+    """The ids of texts in which `[SEP]` or `[MASK]` is text as any other, as in the original program.
+
+    Args:
+        tokenizer: Encodes them.
+        texts: The texts.
+    """
+    return tokenizer._pipeline.ids(texts, split_special=True)
+
+
 def write_part(
     path: Path,
     sentences: Sequence[Sentence],
@@ -52,7 +62,7 @@ def write_part(
     """
     rows: list[Sequence[int]] = []
     documents: list[int] = []
-    for sentence, row in zip(sentences, tokenizer._encode_ids([text for _, text in sentences]), strict=True):
+    for sentence, row in zip(sentences, encode_plain(tokenizer, [text for _, text in sentences]), strict=True):
         pieces = [row] if 0 < len(row) <= longest else [row[i : i + longest] for i in range(0, len(row), longest)]
         rows += pieces
         documents += [sentence.document] * len(pieces)

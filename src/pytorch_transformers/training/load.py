@@ -1,0 +1,80 @@
+"""The model that a training, or an evaluation, begins with."""
+
+from typing import Any
+
+from ..models.family import family_of
+from ..models.record import Family
+from .task import Source, Task
+
+
+def load_for(task: Task, source: Source, place: str | None, *, training: bool) -> tuple[Any, Any]:
+    """The model with the head of the task, and the tokenizer, with the data prepared.
+
+    Args:
+        task: What is done with it.
+        source: What the user named.
+        place: Where the model is: that of `source`, or the folder of a run. None makes a new one.
+        training: Whether it is going to be trained.
+
+    Raises:
+        ValueError: The family has no such head; or weights would be new, and are not going to be trained.
+        OSError: Something is not there, or can't be read.
+    """
+    if place is None:
+        _check_new(source, training)
+    family = _family(task, source, place)
+    casing = {} if source.do_lower_case is None else {"do_lower_case": source.do_lower_case}
+    at_source = place == source.model
+    where = (source.tokenizer if at_source else None) or place
+    tokenizer = family.load("tokenizer").from_pretrained(where, **source.place, **casing)
+    task.prepare(tokenizer, source, training=training)
+    kind = family.load(task.head)
+    config = source.config if at_source else None
+    if place is None:
+        model = _new(kind, tokenizer, task, source)
+    else:
+        model, info = kind.from_pretrained(
+            place, config=config, output_loading_info=True, **source.place, **task.config()
+        )
+        if info["missing_keys"] and not training:
+            raise ValueError(
+                f"{place}: has no head for this task ({', '.join(info['missing_keys'][:3])} would be new and random); "
+                "train it first (do_train), or give the folder of a trained model"
+            )
+    task.adjust(model)
+    return model, tokenizer
+
+
+def _family(task: Task, source: Source, place: str | None) -> Family:
+    """The family of the task, after a look whether the model, or the configuration of a new one, is of it."""
+    where = source.config or place
+    assert where is not None
+    family = family_of(where, **source.place)
+    if family.name != task.family:
+        raise ValueError(f"{where}: is of {family.name}; this task is for {task.family}, which has its head")
+    return family
+
+
+def _check_new(source: Source, training: bool) -> None:
+    """Raise `ValueError` unless there is all that a new model needs."""
+    if not training:
+        raise ValueError("model: missing (--model); there is nothing to evaluate without one")
+    for name, value, why in (
+        ("config", source.config, "its sizes, as config.json has them"),
+        ("tokenizer", source.tokenizer, "a tokenizer"),
+    ):
+        if value is None:
+            raise ValueError(
+                f"{name}: missing (--{name}); without a model (--model) to begin with, a new one needs {why}"
+            )
+
+
+def _new(kind: Any, tokenizer: Any, task: Task, source: Source) -> Any:
+    """A model with new weights, and as many words as the tokenizer has."""
+    sizes = kind.config_class.from_pretrained(source.config, **source.place)
+    if sizes.vocab_size != len(tokenizer):
+        raise ValueError(
+            f"{source.config}: vocab_size is {sizes.vocab_size} and the tokenizer has {len(tokenizer)} tokens; make "
+            "them equal"
+        )
+    return kind(kind.overridden(sizes, dict(task.config())))

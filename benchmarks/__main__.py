@@ -31,6 +31,7 @@ from . import (
     lm_loss,
     loading,
     optimizer,
+    pretraining,
     report,
     tokenisation,
     transfo_xl,
@@ -53,6 +54,7 @@ SUBJECTS: Final[dict[str, Callable[[Plan, Path], Iterator[Result]]]] = {
     "classic": classic.run,
     "optimizer": optimizer.run,
     "finetuning": finetuning.run,
+    "pretraining": pretraining.run,
 }
 
 

@@ -86,7 +86,7 @@ def _rows(count: int) -> list[InputRow]:
 def _ours(rows: Sequence[InputRow], folder: Path, *, in_order: bool = False, dropout: float = 0.1) -> list[float]:
     """Train for one epoch; the loss of each update."""
     torch.manual_seed(0)
-    changed = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
+    changed: dict[str, Any] = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
     model = BertForSequenceClassification.from_pretrained(model_folder(), num_labels=2, **changed)
     options = TrainingOptions(
         output_dir=folder / "ours",
@@ -111,7 +111,7 @@ def _theirs(
 ) -> list[float]:
     """The same under the Trainer."""
     torch.manual_seed(0)
-    changed = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
+    changed: dict[str, Any] = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
     model = transformers.BertForSequenceClassification.from_pretrained(model_folder(), num_labels=2, **changed)
     if in_order:  # the new head of ours
         torch.manual_seed(0)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TRAIN, DEV = 40, 13
+_WORDS = ("the", "a", "on", "rain", "cloud", "oven")
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ def _write(path: Path, examples: int, seed: int) -> Written:
     lines = ["text\tlabel"]
     for _ in range(examples):
         word, label = draw.choice([("golden", "good"), ("onions", "bad")])
-        lines.append(f"{' '.join(draw.choices('the a on rain cloud oven'.split(), k=draw.randint(1, 6)))} {word}\t{label}")
+        lines.append(f"{' '.join(draw.choices(_WORDS, k=draw.randint(1, 6)))} {word}\t{label}")
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
     return Written(path, examples)
 

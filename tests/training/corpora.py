@@ -126,8 +126,8 @@ class Corpora:
 
     def task(self, kind: str, *, dev: bool = True, **options: Any) -> Task:
         """A new task; `options` are those of the data."""
-        task_options = {name: options.pop(name) for name in ("whole_documents", "streams") if name in options}
-        given: dict[str, Any] = {"data": self.data(kind, **options), **task_options}
+        given: dict[str, Any] = {name: options.pop(name) for name in ("whole_documents", "streams") if name in options}
+        given["data"] = self.data(kind, **options)
         given["dev_data"] = self.data(kind, held_out=True, **options) if dev else None
         family = KINDS[kind]
         if family == "bert":

@@ -97,7 +97,10 @@ def broken(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"learning_rate": 0.02, "seed": 3}, r"with learning_rate 0.01 \(now 0.02\), seed 42 \(now 3\)\. Give the same"),
+        (
+            {"learning_rate": 0.02, "seed": 3},
+            r"with learning_rate 0.01 \(now 0.02\), seed 42 \(now 3\)\. Give the same",
+        ),
         ({"num_train_epochs": 3}, r"num_train_epochs 2 \(now 3\)"),
         ({"precision": "bfloat16"}, r"precision 'float32' \(now 'bfloat16'\)"),
         ({"rows": 23}, r"examples 22 \(now 23\)"),

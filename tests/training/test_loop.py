@@ -181,7 +181,9 @@ class Spoiled(nn.Module):
 def test_a_loss_that_is_no_number(tmp_path: Path, log_every: int) -> None:
     """It stops before it is saved, however rarely the curve has a point."""
     training = small.training(tmp_path, model=Spoiled(first=3), save_every=1, log_every=log_every)
-    with pytest.raises(ArithmeticError, match=r"the loss is inf after update 3: the learning rate 0.01 may be too high"):
+    with pytest.raises(
+        ArithmeticError, match=r"the loss is inf after update 3: the learning rate 0.01 may be too high"
+    ):
         training.run()
     assert [folder.name for folder in checkpoint_folders(tmp_path)] == ["step-1", "step-2"]
 
@@ -245,7 +247,12 @@ def test_layers_learn_at_their_own_rate(tmp_path: Path) -> None:
 
 def test_weight_decay_and_clipping_are_used(tmp_path: Path) -> None:
     plain = trained(tmp_path)
-    others: list[dict[str, Any]] = [{"weight_decay": 1.0}, {"max_grad_norm": 1e-4}, {"correct_bias": False}, {"adam_epsilon": 0.1}]
+    others: list[dict[str, Any]] = [
+        {"weight_decay": 1.0},
+        {"max_grad_norm": 1e-4},
+        {"correct_bias": False},
+        {"adam_epsilon": 0.1},
+    ]
     for options in others:
         assert small.losses(trained(tmp_path, **options))[-1] != small.losses(plain)[-1]
     assert small.losses(trained(tmp_path, max_grad_norm=0.0)) != small.losses(trained(tmp_path, max_grad_norm=1e-4))
@@ -260,7 +267,9 @@ def pretraining_model() -> Any:
     config = BertConfig.from_json_file(shared("goldens", "bert", "bert_config.json"))
     config.hidden_act = "gelu_tanh"  # the original program's formula
     config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
-    return BertForPreTraining.from_pretrained(shared("goldens", "bert", "pretraining") / "bert_model.ckpt", config=config)
+    return BertForPreTraining.from_pretrained(
+        shared("goldens", "bert", "pretraining") / "bert_model.ckpt", config=config
+    )
 
 
 def pretraining_batch() -> dict[str, torch.Tensor]:
@@ -310,9 +319,7 @@ def test_the_recorded_training_of_the_original(tmp_path: Path, parts: int) -> No
         Accelerator(cpu=True),
         collate=lambda rows: {name: tensor[[row["place"] for row in rows]] for name, tensor in batch.items()},
     )
-    training.schedule = LambdaLR(
-        training.optimizer.optimizer, lambda step: step / 2 if step < 2 else 1.0 - step / 10
-    )
+    training.schedule = LambdaLR(training.optimizer.optimizer, lambda step: step / 2 if step < 2 else 1.0 - step / 10)
     training.run()
     np.testing.assert_allclose(small.losses(training), recorded["rec/loss"], rtol=0, atol=1e-5)
     assert small.rates(training)[:-1] == pytest.approx(recorded["rec/learning_rate"][1:])

@@ -44,7 +44,13 @@ def loss_by_hand(kind: type[Any], model: nn.Module, rows: list[small.Row]) -> to
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_gradient_of_the_last_batch(tmp_path: Path, kind: type[Any]) -> None:
     """Five rows in parts of two, two and one: the step is that of the gradient computed by hand."""
-    options: dict[str, Any] = {"kind": kind, "rows": 5, "gradient_accumulation_steps": 3, "num_train_epochs": 1, "save_every": 0}
+    options: dict[str, Any] = {
+        "kind": kind,
+        "rows": 5,
+        "gradient_accumulation_steps": 3,
+        "num_train_epochs": 1,
+        "save_every": 0,
+    }
     # With so large an epsilon Adam's first step is the gradient times rate / epsilon, and a comparison sees its size.
     plain: dict[str, Any] = {"schedule": "constant", "weight_decay": 0.0, "adam_epsilon": 1.0, "max_grad_norm": 0.0}
     training = small.training(tmp_path, **options, **plain, correct_bias=False, learning_rate=1.0)

@@ -68,8 +68,20 @@ def test_updates_go_through_the_same_streams(
 def tiny_model(**config: Any) -> TransfoXLLMHeadModel:
     torch.manual_seed(0)
     sizes: dict[str, Any] = {
-        "vocab_size": 12, "cutoffs": [6], "d_model": 16, "d_embed": 16, "n_head": 2, "d_head": 8, "d_inner": 20,
-        "n_layer": 2, "div_val": 1, "tgt_len": 5, "mem_len": 7, "init_std": 0.5, "dropout": 0.0, "dropatt": 0.0,
+        "vocab_size": 12,
+        "cutoffs": [6],
+        "d_model": 16,
+        "d_embed": 16,
+        "n_head": 2,
+        "d_head": 8,
+        "d_inner": 20,
+        "n_layer": 2,
+        "div_val": 1,
+        "tgt_len": 5,
+        "mem_len": 7,
+        "init_std": 0.5,
+        "dropout": 0.0,
+        "dropatt": 0.0,
     }
     return TransfoXLLMHeadModel(TransfoXLConfig(**{**sizes, **config}))
 

@@ -4,6 +4,7 @@ A program and not a test: `python -m torch.distributed.run --nproc-per-node=2 tw
 `process-N.json` and `process-N.pt` in the folder.
 """
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -20,7 +21,7 @@ from training import small
 STOP_AT = 4
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """Ends a training in between."""
 
 
@@ -30,7 +31,7 @@ def stop_at(update: int, seen: list[int]) -> Any:
     def evaluate(model: torch.nn.Module) -> dict[str, float]:
         seen.append(1)
         if len(seen) == update:
-            raise Stopped
+            raise StoppedError
         return {"accuracy": 0.0}
 
     return evaluate
@@ -59,10 +60,8 @@ def resumed(folder: Path) -> dict[str, Any]:
     whole = small.training(folder / "whole", **options)
     whole.run()
     broken = small.training(folder / "broken", **{**options, "evaluate": stop_at(STOP_AT, [])})
-    try:
+    with contextlib.suppress(StoppedError):
         broken.run()
-    except Stopped:
-        pass
     again = small.training(folder / "broken", **options)
     again.run()
     return {"whole": small.weights(whole.model), "again": small.weights(again.model)}

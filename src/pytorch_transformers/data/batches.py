@@ -50,10 +50,14 @@ def collate(rows: Sequence[InputRow], pad_token_id: int = 0) -> dict[str, Tensor
             batch[name] = torch.tensor(values)
             continue
         array = np.full(shape, pad_token_id if name == "input_ids" else _FILL.get(name, _IGNORED), np.int64)
-        flat = [value for row in values for choice in _choices(row, choices) for value in choice]
-        if len(flat) != mask.sum():
-            raise ValueError(f"rows: {len(flat)} values of {name} for {mask.sum()} tokens; each token has one")
-        array[mask] = flat
+        for number, (value, lengths) in enumerate(zip(values, sizes, strict=True)):
+            if [len(choice) for choice in _choices(value, choices)] != lengths:
+                count = sum(map(len, _choices(value, choices)))
+                raise ValueError(
+                    f"rows[{number}] has {count} values of {name} for {sum(lengths)} tokens; each token has one, in "
+                    "each choice"
+                )
+        array[mask] = [each for value in values for choice in _choices(value, choices) for each in choice]
         batch[name] = torch.from_numpy(array if choices else array[:, 0])
     batch["attention_mask"] = torch.from_numpy((mask if choices else mask[:, 0]).astype(np.int64))
     return batch

@@ -30,7 +30,7 @@ def run_task(
     do_predict: bool = False,
     arguments: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Do what is asked of a task, and give the record that `output_dir/run.json` holds.
+    """Do what is asked of a task, and give the record that is written into `output_dir`; see `record`.
 
     Training begins with the model of `source`. Without it, evaluation and prediction take the model in `output_dir`
     if there is one, else that of `source`, which then needs the head of the task.

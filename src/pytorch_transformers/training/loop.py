@@ -157,9 +157,10 @@ class Training:
                 self._update(parts)
                 progress.update += 1
                 at_end = progress.update == self.updates
-                evaluates = at_end or self._due(options.evaluate_every)
-                saves = not at_end and (evaluates if options.save_every is None else self._due(options.save_every))
-                if evaluates or saves or progress.update % self._log_every == 0:
+                due = at_end or self._due(options.evaluate_every)
+                evaluates = due and self._evaluate is not None
+                saves = not at_end and (due if options.save_every is None else self._due(options.save_every))
+                if evaluates or saves or at_end or progress.update % self._log_every == 0:
                     # Before a checkpoint too: it holds no sums begun, and no weights of a loss that is no number.
                     progress.seconds = time.perf_counter() - started
                     self._log(bar)
@@ -318,8 +319,7 @@ class Training:
 
     def _evaluation(self) -> None:
         """Evaluate, and note whether it is the best."""
-        if self._evaluate is None:
-            return
+        assert self._evaluate is not None
         metrics = self._evaluate(self.for_inference)
         self._wrapped.train()
         self.metrics = metrics

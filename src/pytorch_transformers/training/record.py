@@ -1,5 +1,10 @@
-"""The record of a run, `run.json`: what was done, with what, and what came out."""
+"""The record of a run: what was done, with what, and what came out.
 
+It is `run.json`. Where that is the record of a training, a run without training leaves it as it is, and writes
+`run_without_training.json`.
+"""
+
+import json
 import platform
 import sys
 from collections.abc import Mapping
@@ -15,6 +20,7 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
 RECORD: Final = "run.json"
+LATER_RECORD: Final = "run_without_training.json"
 RESULTS: Final = "eval_results.txt"  # the published name
 _LIBRARIES: Final = ("torch", "accelerate", "tokenizers", "numpy", "safetensors")
 
@@ -43,7 +49,15 @@ def surroundings(accelerator: "Accelerator") -> dict[str, Any]:
 
 
 def write_record(folder: Path, record: Mapping[str, Any]) -> None:
-    """Write `run.json`, and the metrics also as lines of a text file, as the published scripts do."""
-    write_json(folder / RECORD, record)
+    """Write the record, and the metrics also as lines of a text file, as the published scripts do."""
+    keeps = "training" not in record and _is_of_training(folder / RECORD)
+    write_json(folder / (LATER_RECORD if keeps else RECORD), record)
     if metrics := record.get("metrics"):
         write_text(folder / RESULTS, "".join(f"{name} = {metrics[name]}\n" for name in sorted(metrics)))
+
+
+def _is_of_training(path: Path) -> bool:
+    try:
+        return "training" in json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False

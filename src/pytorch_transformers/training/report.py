@@ -49,7 +49,8 @@ def curves(history: Sequence[Mapping[str, Any]], title: str) -> bytes | None:
         if name not in (*_NOT_CURVES, "learning_rate"):
             axes[0][0].plot(steps, [point.get(name) for point in training], label=name)
     axes[0][0].set(xlabel="updates", ylabel="loss")
-    axes[0][0].legend()
+    if training:
+        axes[0][0].legend()
     axes[0][1].plot(steps, [point["learning_rate"] for point in training], color="tab:gray")
     axes[0][1].set(xlabel="updates", ylabel="learning rate")
     if evaluations:

@@ -109,7 +109,10 @@ def run(command: TrainCommand, options: argparse.Namespace) -> int:
 
     hidden = ("run", "verb", "task")
     given = {name: _plain(value) for name, value in vars(options).items() if name not in hidden}
-    record = run_task(task, source, training, **do, arguments=given)
+    try:
+        record = run_task(task, source, training, **do, arguments=given)
+    except (ArithmeticError, ImportError) as error:  # the loss is no number; a library is missing
+        raise ValueError(str(error)) from error
     if is_first:
         for name, value in record["metrics"].items():
             print(f"{name} = {value:.6g}")
@@ -232,7 +235,7 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
     )
     add("--optimize_on_cpu", action=Switch, default=False, help="keep the optimizer's averages in main memory")
     add("--gradient_checkpointing", action=Switch, default=False, help="compute layers twice and need less memory")
-    add("--no_cuda", action=Switch, default=False, help="use no GPU")
+    add("--no_cuda", action="store_true", help="use no GPU")
     add("--num_processes", type=positive, metavar="N", help="processes to start here (default: one a GPU)")
     add("--local_rank", "--local-rank", type=int, default=-1, help="set by old launchers; nothing to give by hand")
     add("--num_workers", type=int, default=0, metavar="N", help="processes that make batches (0: the training does)")
@@ -271,7 +274,7 @@ def _plain(value: Any) -> Any:
 
 
 def _holds(do: dict[str, bool]) -> str:
-    made = ["model, run.json, report.html"] if do["do_train"] else ["run.json"]
+    made = ["model, run.json, report.html"] if do["do_train"] else ["the record of the run"]
     return ", ".join(made + ["predictions"] * do["do_predict"])
 
 

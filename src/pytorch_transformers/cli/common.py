@@ -38,14 +38,14 @@ class Switch(argparse.Action):
     """An option with a negative form, for `action=`: `--name` and `--no_name`."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
-        negative = [f"--no_{name.removeprefix('--')}" for name in option_strings]
-        super().__init__([*option_strings, *negative], dest, nargs=0, **options)
+        self._negative = [f"--no_{name.removeprefix('--')}" for name in option_strings]
+        super().__init__([*option_strings, *self._negative], dest, nargs=0, **options)
 
     def __call__(
         self, parser: object, namespace: argparse.Namespace, values: object, option_string: str | None = None
     ) -> None:
         """Note which of the two forms was given."""
-        setattr(namespace, self.dest, not (option_string or "").startswith("--no_"))
+        setattr(namespace, self.dest, option_string not in self._negative)
 
     def format_usage(self) -> str:
         """Both forms, for the first lines of the help."""

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from ...training.options import TrainingOptions
     from ...training.task import Source, Task
 
+#: In place of a default: the argument has none and must be given.
+REQUIRED: Final = object()
 _DEFAULTS: Final[dict[str, Any]] = {
     "train_batch_size": 32,
     "learning_rate": 5e-5,
     "num_train_epochs": 3.0,
     "max_seq_length": 128,
     "warmup_proportion": 0.1,
-    "model_required": True,
+    "model": REQUIRED,
 }
 #: Arguments that are fields of `TrainingOptions` under the same name.
 _SAME: Final = (
@@ -142,7 +144,8 @@ def _add_model(parser: argparse.ArgumentParser, defaults: dict[str, Any]) -> Non
         "--model_name",
         "--init_checkpoint",
         dest="model",
-        required=defaults["model_required"],
+        required=defaults["model"] is REQUIRED,
+        default=None if defaults["model"] is REQUIRED else defaults["model"],
         metavar="NAME",
         help="name, repository, folder, weights file, TensorFlow prefix or archive",
     )

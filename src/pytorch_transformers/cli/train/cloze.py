@@ -63,6 +63,7 @@ COMMAND = TrainCommand(
     add_arguments=add_arguments,
     make=make,
     defaults={
+        "model": "openai-gpt",
         "train_batch_size": 8,
         "learning_rate": 6.25e-5,
         "max_seq_length": 512,

@@ -66,6 +66,6 @@ COMMAND = TrainCommand(
     example="--data data --dev_data held_out --config config.json --tokenizer vocab.txt \\\n    --output_dir bert-mini",
     add_arguments=add_arguments,
     make=make,
-    defaults={"learning_rate": 1e-4, "num_train_epochs": 1.0, "model_required": False},
+    defaults={"learning_rate": 1e-4, "num_train_epochs": 1.0, "model": None},
     predicts="nothing here",
 )

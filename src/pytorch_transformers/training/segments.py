@@ -89,12 +89,12 @@ class SegmentLoss:
         """Run the model, and remember."""
         labels, stream, segment = batch["labels"], int(batch["stream"][0]), int(batch["segment"][0])
         last, memories = self._kept.get(stream, (_NONE, []))
-        follows = 0 < segment == last + 1
-        before = [memory.to(labels.device) for memory in memories] if follows and memories else None
+        goes_on = segment == last + 1 and memories
+        before = [memory.to(labels.device) for memory in memories] if goes_on else None
         output = model(batch["input_ids"], before, labels=labels, return_dict=True)
         # A part that is there for its weight of 0 alone repeats a stream (`plan.Part`), which must not go on twice.
         if segment != last:
-            self._kept[stream] = segment, [memory.detach() for memory in output.mems or ()]
+            self._kept[stream] = segment, list(output.mems or ())  # without gradients
         return {"loss": output.loss.sum() / (labels >= 0).sum().clamp(min=1)}
 
     def state(self) -> dict[int, tuple[int, list[Tensor]]]:

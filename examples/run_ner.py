@@ -1,4 +1,4 @@
-r"""Named entities, or other tags of words, in text in columns: CoNLL-2003, WNUT-17 and your own files.
+r"""Named entities, or other parts of sentences, as tags of words in columns: CoNLL-2003, WNUT-17 and your own files.
 
     python examples/run_ner.py --data_dir wnut17 --bert_model bert-base-cased --do_train --do_eval \
         --max_seq_length 128 --train_batch_size 32 --learning_rate 5e-5 --num_train_epochs 3 --output_dir wnut17_model

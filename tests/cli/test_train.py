@@ -94,6 +94,7 @@ PUBLISHED = """
     --bert_model m --output_dir o --do_train --do_eval --do_lower_case --train_batch_size 8 --eval_batch_size 4
     --learning_rate 2e-5 --num_train_epochs 2 --max_seq_length 64 --warmup_proportion 0.2 --no_cuda --local_rank -1
     --seed 7 --gradient_accumulation_steps 2 --fp16 --loss_scale 128 --optimize_on_cpu --overwrite_output_dir
+    --save_checkpoints_steps 1000 --server_ip= --server_port=
 """
 
 
@@ -114,7 +115,7 @@ def test_published_flags(command: TrainCommand) -> None:
     assert options.loss_scale == 128.0
 
 
-def test_train_then_evaluate_alone(run: Run, tiny: Path, tmp_path: Path) -> None:
+def test_train_then_evaluate_alone(run: Run, tiny: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Known fault H1: evaluation alone takes the trained model, and gives the same numbers to the last digit."""
     given = arguments(tiny, tmp_path)
     status, out, err = run(*given)
@@ -128,6 +129,7 @@ def test_train_then_evaluate_alone(run: Run, tiny: Path, tmp_path: Path) -> None
     status, again, err = run(*given, "--do_eval")
     assert status == 0, err
     assert again == out
+    assert f"{tmp_path / 'out'}: this is the model that is used, and not {tiny}" in caplog.text
     alone = json.loads((tmp_path / "out" / "run_without_training.json").read_text())
     assert alone["metrics"] == trained["metrics"]
     assert (tmp_path / "out" / "dev_predictions.tsv").read_text() == predicted
@@ -150,6 +152,7 @@ def test_a_new_head_is_not_evaluated(run: Run, tiny: Path, tmp_path: Path) -> No
         (["--fp16", "--bf16"], "--fp16 and --bf16: give one of them"),
         (["--local_rank", "1"], "--local_rank 1: no launcher started this process"),
         (["--train_batch_size", "0"], "train_batch_size: 0, must be a whole number of at least 1"),
+        (["--server_ip", "127.0.0.1"], "no debugger is waited for here; start the command with python -m debugpy"),
         (["--schedule", "none"], "schedule: 'none', must be one of"),
         (["--do_train", "--load_best"], "load_best: needs an evaluation"),
         (["--do_train", "--learning_rate", "1000", "--max_grad_norm", "0", "--num_train_epochs", "30"], "the loss is "),

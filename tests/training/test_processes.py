@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from accelerate.state import AcceleratorState
+from accelerate.state import AcceleratorState, GradientState
 from torch import Tensor
 
 from pytorch_transformers import BertForSequenceClassification, BertForTokenClassification
@@ -202,6 +202,17 @@ def test_sharded_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     for name in ("model", "again"):
         model = BertForSequenceClassification.from_pretrained(tmp_path / name)
         assert small.difference(small.weights(model), small.weights(one.model)) < 1e-4
+
+
+def test_only_the_options_say_the_precision(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """What `accelerate launch` sets would compute in half precision, or divide the gradient, a second time."""
+    AcceleratorState._reset_state(reset_partial_state=True)
+    GradientState._reset_state()
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    monkeypatch.setenv("ACCELERATE_GRADIENT_ACCUMULATION_STEPS", "4")
+    accelerator = make_accelerator(no_cuda=True)
+    assert (accelerator.mixed_precision, accelerator.gradient_accumulation_steps) == ("no", 1)
+    assert "accelerate's mixed_precision, bf16, counts for nothing here" in caplog.text
 
 
 def test_sharding_that_does_not_happen_is_said(

@@ -1,5 +1,6 @@
 """A whole run of a task: load, train, evaluate, predict, and write down what was done."""
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -17,7 +18,9 @@ from .options import TrainingOptions
 from .processes import first_alone, make_accelerator
 from .record import RECORD, now, surroundings, write_record
 from .report import write_report
-from .task import HasPlan, Source, Task
+from .task import ChecksData, HasPlan, Source, Task
+
+logger = logging.getLogger(__name__)
 
 
 def run_task(
@@ -58,13 +61,15 @@ def run_task(
         no_cuda=options.no_cuda, tensorboard=options.output_dir / "tensorboard" if options.tensorboard else None
     )
     started = now()
-    if do_train and accelerator.is_main_process:
-        (options.output_dir / RECORD).unlink(missing_ok=True)  # it says that a run is finished
     set_seed(options.seed)
     trained = (options.output_dir / CONFIG_NAME).exists() and not do_train
     with first_alone(accelerator):  # it downloads
         place = str(options.output_dir) if trained else source.model
+        if trained and place != source.model:
+            logger.info("%s: this is the model that is used, and not %s", place, source.model)
         model, tokenizer = load_for(task, source, place, training=do_train)
+    if do_train and isinstance(task, ChecksData):
+        task.check(evaluating=do_eval, predicting=do_predict)
     set_seed(options.seed, device_specific=True)
     collator = partial(collate, pad_token_id=tokenizer.pad_token_id or 0)
     record: dict[str, Any] = {
@@ -104,6 +109,8 @@ def run_task(
             save_files=tokenizer.save_pretrained,
             plan=task.plan(options) if isinstance(task, HasPlan) else None,
         )
+        if accelerator.is_main_process:
+            (options.output_dir / RECORD).unlink(missing_ok=True)  # it says that a run is finished
         progress = training.run()
         training.save_model(options.output_dir)
         ready, history = training.for_inference, progress.history

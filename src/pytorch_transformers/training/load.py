@@ -34,8 +34,14 @@ def load_for(task: Task, source: Source, place: str | None, *, training: bool) -
         model = _new(kind, tokenizer, task, source)
     else:
         model, info = kind.from_pretrained(
-            place, config=config, output_loading_info=True, **source.place, **task.config()
+            place,
+            config=config,
+            output_loading_info=True,
+            ignore_mismatched_sizes=training,
+            **source.place,
+            **task.config(),
         )
+        _check_shapes(place, model, info["mismatched_keys"])
         if info["missing_keys"] and not training:
             raise ValueError(
                 f"{place}: has no head for this task ({', '.join(info['missing_keys'][:3])} would be new and random); "
@@ -43,6 +49,20 @@ def load_for(task: Task, source: Source, place: str | None, *, training: bool) -
             )
     task.adjust(model)
     return model, tokenizer
+
+
+def _check_shapes(place: str, model: Any, mismatched: list[tuple[str, tuple[int, ...], tuple[int, ...]]]) -> None:
+    """Let a head be new that was made for another number of classes, and nothing else.
+
+    Raises:
+        ValueError: The encoder has other sizes than the weights.
+    """
+    for name, saved, wanted in mismatched:
+        if name.startswith(f"{model.base_model_prefix}."):
+            raise ValueError(
+                f"{place}: {name} is {list(saved)} and the configuration wants {list(wanted)}; give the configuration "
+                "of these weights (--config)"
+            )
 
 
 def _family(task: Task, source: Source, place: str | None) -> Family:

@@ -103,7 +103,8 @@ class Training:
         self.options = options
         self.accelerator = accelerator
         self.objective = objective
-        self.progress = Progress(decisive={**options.decisive(), **_facts(data, accelerator, model)})
+        of_objective = objective.decisive() if hasattr(objective, "decisive") else {}
+        self.progress = Progress(decisive={**options.decisive(), **of_objective, **_facts(data, accelerator, model)})
         self._data = data
         self._collate = collate
         self._evaluate = evaluate

@@ -58,6 +58,10 @@ class LabelLoss:
         self._shifted = shifted
         self._switches = switches
 
+    def decisive(self) -> dict[str, Any]:
+        """What the trained weights depend on: a run is only resumed with the same."""
+        return {"coefficients": self._coefficients}
+
     def counts(self, batch: Batch) -> dict[str, int]:
         """Labels of 0 and above, for each loss."""
         found = {}

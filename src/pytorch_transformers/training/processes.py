@@ -36,14 +36,22 @@ def make_accelerator(*, no_cuda: bool = False, tensorboard: Path | None = None) 
 
     try:
         from accelerate import Accelerator
+        from accelerate.utils import GradientAccumulationPlugin
     except ImportError as error:
         raise ImportError("training needs accelerate: pip install 'pytorch-transformers[train]'") from error
     on_cpu = no_cuda or not torch.accelerator.is_available()  # said, or several processes would not know each other
-    if tensorboard is None:
-        accelerator = Accelerator(cpu=on_cpu)
-    else:
-        accelerator = Accelerator(cpu=on_cpu, log_with="tensorboard", project_dir=tensorboard.parent)
+    shown = {} if tensorboard is None else {"log_with": "tensorboard", "project_dir": tensorboard.parent}
+    accelerator = Accelerator(
+        cpu=on_cpu,
+        # Both are done by the loop; from a configuration of accelerate they would be done a second time.
+        mixed_precision="no",
+        gradient_accumulation_plugin=GradientAccumulationPlugin(num_steps=1),
+        **shown,
+    )
+    if tensorboard is not None:
         accelerator.init_trackers(tensorboard.name)
+    if (precision := os.environ.get("ACCELERATE_MIXED_PRECISION", "no")) != "no":
+        logger.warning("accelerate's mixed_precision, %s, counts for nothing here: give --fp16 or --bf16", precision)
     if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true" and accelerator.distributed_type != "FSDP":
         logger.warning("accelerate shards weights over several GPUs only: here each process has the whole model")
     return accelerator

@@ -62,6 +62,32 @@ def report_cut(cut: int, rows: int, split: str, max_seq_length: int) -> None:
         )
 
 
+def length_within(model: Any, max_seq_length: int) -> int:
+    """Most tokens of an input: `max_seq_length`, or what the model has positions for if that is less, which is said.
+
+    Args:
+        model: A model with `max_position_embeddings` in its configuration.
+        max_seq_length: What was asked for.
+    """
+    most: int = model.config.max_position_embeddings
+    if max_seq_length > most:
+        logger.warning("max_seq_length: %d is more than the %d tokens that the model takes", max_seq_length, most)
+    return min(max_seq_length, most)
+
+
+@runtime_checkable
+class ChecksData(Protocol):
+    """A task that can tell before the training what is wrong with the data that are used after it."""
+
+    def check(self, *, evaluating: bool, predicting: bool) -> None:
+        """Read what an evaluation, and a prediction, will take; called after `adjust`.
+
+        Raises:
+            OSError: It can't be read.
+            ValueError: It can't be used; the message says why.
+        """
+
+
 @runtime_checkable
 class HasPlan(Protocol):
     """A task whose examples have an order of their own."""

@@ -21,6 +21,14 @@ def run(task: Task, model: Path, output_dir: Path, *, max_seq_length: int = 40, 
     return run_task(task, Source(model=str(model), max_seq_length=max_seq_length), options, **do)
 
 
+def refused(task: Task, model: Path, folder: Path, **what: Any) -> None:
+    """A run that must raise an error before its first update; a checkpoint of it would be there otherwise."""
+    try:
+        run(task, model, folder, do_train=True, max_steps=3, save_every=1, **what)
+    finally:
+        assert not list(folder.glob("*"))
+
+
 def learn(make: Callable[[], Task], model: Path, folder: Path, **options: Any) -> dict[str, Any]:
     """Train and evaluate; then a new task and the saved model give the same metrics (H1). Returns the first record."""
     trained = run(make(), model, folder, do_train=True, do_eval=True, **options)

@@ -1,7 +1,9 @@
 """Classes and scores as a whole: GLUE's files and your own, learned, saved with their labels, evaluated alone."""
 
 import csv
+import json
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from pytorch_transformers import BertForSequenceClassification
 from pytorch_transformers.data.glue import glue_task
 from pytorch_transformers.training.tasks.classify import ClassifyTask
 
-from .runs import learn, parts_make_no_difference, rows_of, run
+from .runs import learn, parts_make_no_difference, refused, rows_of, run
 
 WORDS = ("the cook", "baking", "rain", "a cloud", "in the oven", "two cups")
 
@@ -83,6 +85,8 @@ def test_scores_are_learned(bert: Path, tmp_path: Path) -> None:
     _, *rows = rows_of(folder / "dev_predictions.tsv")
     errors = [(float(row[1]) - float(row[2])) ** 2 for row in rows]
     assert sum(errors) / len(errors) == pytest.approx(record["metrics"]["loss"], rel=1e-3)
+    alone = run(ClassifyTask(dev_file=files["dev_file"]), bert, folder, do_eval=True)  # the model says what it learned
+    assert alone["metrics"] == record["metrics"]
 
 
 def test_mnli_has_two_of_each(bert: Path, tmp_path: Path) -> None:
@@ -139,4 +143,56 @@ def test_what_cannot_be_used(bert: Path, tmp_path: Path) -> None:
         run(ClassifyTask(dev_file=files["dev_file"]), bert, tmp_path / "out", do_train=True)
     write_texts(files["dev_file"], 5, 2, ("no", "maybe"))
     with pytest.raises(ValueError, match=r"dev\.csv:\d+: unknown label 'maybe'; the labels are 'no', 'yes'"):
-        run(ClassifyTask(**files), bert, tmp_path / "out2", do_train=True, do_eval=True, max_steps=1)
+        refused(ClassifyTask(**files), bert, tmp_path / "out2", do_eval=True)
+    with pytest.raises(ValueError, match=r"test_file: missing \(--test_file\)"):
+        refused(ClassifyTask(**{**files, "test_file": None}), bert, tmp_path / "out2", do_predict=True)
+
+
+def test_a_failed_start_leaves_the_finished_run(bert: Path, tmp_path: Path) -> None:
+    files, folder = own_files(tmp_path), tmp_path / "out"
+    record = run(ClassifyTask(**files), bert, folder, do_train=True, max_steps=2, save_every=1)
+    files["dev_file"].unlink()
+    with pytest.raises(FileNotFoundError, match=r"dev\.csv"):
+        run(ClassifyTask(**files), bert, folder, do_train=True, do_eval=True, overwrite_output_dir=True)
+    assert json.loads((folder / "run.json").read_text(encoding="utf-8"))["finished"] == record["finished"]
+    assert (folder / "checkpoints" / "step-1").is_dir()
+
+
+def test_a_head_for_other_labels_is_new(bert: Path, tmp_path: Path) -> None:
+    files, first = own_files(tmp_path), tmp_path / "first"
+    run(ClassifyTask(**files), bert, first, do_train=True, max_steps=1)
+    lines = ["text,label", *(f"the cook,{label}" for label in ("good", "bad", "neither"))]
+    files["train_file"].write_text("\n".join(lines), encoding="utf-8")
+    run(ClassifyTask(**files), first, tmp_path / "second", do_train=True, max_steps=1)
+    assert BertForSequenceClassification.from_pretrained(tmp_path / "second").config.num_labels == 3
+    config = {**json.loads((first / "config.json").read_text(encoding="utf-8")), "intermediate_size": 8}
+    (first / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"first: bert\.encoder.* and the configuration wants .* \(--config\)"):
+        run(ClassifyTask(**files), first, tmp_path / "third", do_train=True, max_steps=1)
+
+
+def test_labels_of_a_model_in_another_order(bert: Path, tmp_path: Path) -> None:
+    """One that was trained elsewhere gives the same predictions and metrics, whatever the order of its outputs."""
+    data, folder = write_mnli(tmp_path / "MNLI"), tmp_path / "out"
+    task = partial(ClassifyTask, glue=glue_task("MNLI"), data_dir=data)
+    trained = run(task(), bert, folder, do_train=True, do_eval=True, do_predict=True, max_steps=20)
+    written = {name: (folder / name).read_text() for name in ("dev_predictions.tsv", "MNLI-m.tsv")}
+    assert len({row[1] for row in rows_of(folder / "dev_predictions.tsv")[1:]}) > 1
+    model = BertForSequenceClassification.from_pretrained(folder)
+    order = [2, 0, 1]
+    model.config.id2label = {place: model.config.id2label[number].upper() for place, number in enumerate(order)}
+    model.config.label2id = {label: place for place, label in model.config.id2label.items()}
+    model.classifier.weight.data, model.classifier.bias.data = (
+        tensor.data[order] for tensor in (model.classifier.weight, model.classifier.bias)
+    )
+    model.save_pretrained(folder)
+    again = run(task(), bert, folder, do_eval=True, do_predict=True)
+    assert again["metrics"] == pytest.approx(trained["metrics"])
+    assert {name: (folder / name).read_text() for name in written} == written
+
+
+def test_no_more_tokens_than_the_model_takes(bert: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    files = own_files(tmp_path)
+    files["train_file"].write_text("text,label\n" + "rain " * 100 + ",yes\nrain,no\n", encoding="utf-8")
+    run(ClassifyTask(**files), bert, tmp_path / "out", do_train=True, max_steps=1, max_seq_length=4000)
+    assert "max_seq_length: 4000 is more than the 48 tokens that the model takes" in caplog.text

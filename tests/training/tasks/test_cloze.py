@@ -125,6 +125,14 @@ def test_goes_on_from_a_checkpoint_to_the_same_weights(gpt: Path, files: dict[st
     assert all(torch.equal(tensor, second[name]) for name, tensor in first.items())
 
 
+def test_another_weight_is_another_training(gpt: Path, files: dict[str, Any], tmp_path: Path) -> None:
+    options: dict[str, Any] = {"do_train": True, "max_steps": 2, "save_every": 1}
+    run(ClozeTask(**files), gpt, tmp_path / "out", **options)
+    shutil.copytree(tmp_path / "out" / "checkpoints", tmp_path / "stopped" / "checkpoints")
+    with pytest.raises(ValueError, match=r"with coefficients \{'lm_loss': 0\.9\} \(now \{'lm_loss': 0\.5\}\)"):
+        run(ClozeTask(**files, lm_coef=0.5), gpt, tmp_path / "stopped", **options)
+
+
 def test_holds_the_same_stories_out(gpt: Path, files: dict[str, Any], tmp_path: Path) -> None:
     task = ClozeTask(train_file=files["train_file"], n_valid=20)
     made(task, gpt)

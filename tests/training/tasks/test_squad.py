@@ -146,6 +146,10 @@ def test_prediction_without_answers_is_silent(
     assert predictions_of(out) == predictions_of(trained)
     assert squad("--model", trained, "--predict_file", asked, "--output_dir", out, "--do_eval") == 1
     assert "has no answer to score against" in capsys.readouterr().err
+    given = ("--model", trained, "--train_file", files / "train.json", "--predict_file", asked)
+    assert squad(*given, "--output_dir", tmp_path / "new") == 1
+    assert "asked.json: no answer to compare with in 30 questions" in capsys.readouterr().err
+    assert not list((tmp_path / "new").glob("*"))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pytorch_transformers.data.columns import read_sentences
 from pytorch_transformers.data.entities import entity_metrics
 from pytorch_transformers.training.tasks.tokens import TokensTask
 
-from .runs import learn, parts_make_no_difference, rows_of, run
+from .runs import learn, parts_make_no_difference, refused, rows_of, run
 
 Words = list[tuple[str, str]]
 #: A phrase is an entity, or is not.
@@ -109,3 +109,5 @@ def test_what_cannot_be_used(bert: Path, data: Path, tmp_path: Path) -> None:
         run(TokensTask(dev_file=data / "dev.txt"), bert, tmp_path / "out", do_train=True)
     with pytest.raises(FileNotFoundError, match=r"nowhere.train\.txt"):
         run(TokensTask(data_dir=tmp_path / "nowhere"), bert, tmp_path / "out", do_train=True)
+    with pytest.raises(ValueError, match=r"dev_file: missing \(--dev_file\)"):
+        refused(TokensTask(train_file=data / "train.txt"), bert, tmp_path / "out", do_eval=True)

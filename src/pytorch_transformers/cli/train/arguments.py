@@ -97,22 +97,36 @@ def run(command: TrainCommand, options: argparse.Namespace) -> int:
     """Run a task on parsed arguments."""
     from ...training.processes import note_local_rank, start_all
 
+    if options.server_ip or options.server_port:
+        raise ValueError(
+            "--server_ip, --server_port: no debugger is waited for here; start the command with "
+            "python -m debugpy --listen IP:PORT --wait-for-client"
+        )
     note_local_rank(options.local_rank)
-    start_all(options.num_processes, _this_command(), no_cuda=options.no_cuda)
     is_first = os.environ.get("RANK", "0") == "0"
-    logging.getLogger("pytorch_transformers").setLevel(logging.INFO if is_first else logging.ERROR)
+    if not is_first:  # what there is to say is said once
+        logging.getLogger("pytorch_transformers").setLevel(logging.ERROR)
     do = {name: getattr(options, name) for name in ("do_train", "do_eval", "do_predict")}
     if not any(do.values()):
         do.update(do_train=True, do_eval=True)
     training, source = _training_options(options), _source(options)
     task = command.make(options)
+    # What is wrong with the options was said once; each of the processes would say it again.
+    start_all(options.num_processes, _this_command(), no_cuda=options.no_cuda)
 
     from ...training.finetune import run_task
 
     hidden = ("run", "verb", "task")
     given = {name: _plain(value) for name, value in vars(options).items() if name not in hidden}
+    import torch
+
     try:
         record = run_task(task, source, training, **do, arguments=given)
+    except torch.OutOfMemoryError as error:
+        raise MemoryError(
+            "the device has too little memory: give more --gradient_accumulation_steps, --gradient_checkpointing, "
+            "--bf16, or a smaller --eval_batch_size if it was evaluated"
+        ) from error
     except (ArithmeticError, ImportError) as error:  # the loss is no number; a library is missing
         raise ValueError(str(error)) from error
     if is_first:
@@ -214,7 +228,13 @@ def _add_training(parser: argparse.ArgumentParser, defaults: dict[str, Any], pre
     add("--group_by_length", action=Switch, default=False, help="batches of similar lengths (default: no)")
     add("--seed", type=int, default=42, metavar="N", help="(%(default)s)")
     add("--evaluate_every", type=int, metavar="N", help="updates between evaluations (default: after each epoch)")
-    add("--save_every", type=int, metavar="N", help="updates between checkpoints; 0: none (default: with evaluations)")
+    add(
+        "--save_every",
+        "--save_checkpoints_steps",
+        type=int,
+        metavar="N",
+        help="updates between checkpoints; 0: none (default: with evaluations)",
+    )
     add("--keep_checkpoints", type=int, default=2, metavar="N", help="how many of the newest stay (2)")
     add("--patience", type=int, metavar="N", help="stop after N evaluations that are no better (default: never)")
     add("--load_best", action=Switch, default=False, help="keep the model of the best evaluation, not the last")
@@ -241,6 +261,8 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
     add("--no_cuda", action="store_true", help="use no GPU")
     add("--num_processes", type=positive, metavar="N", help="processes to start here (default: one a GPU)")
     add("--local_rank", "--local-rank", type=int, default=-1, help="set by old launchers; nothing to give by hand")
+    for name in ("--server_ip", "--server_port"):  # published commands may give them empty
+        add(name, default="", help=argparse.SUPPRESS)
     add("--num_workers", type=int, default=0, metavar="N", help="processes that make batches (0: the training does)")
 
 

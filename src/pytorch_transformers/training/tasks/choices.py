@@ -12,7 +12,7 @@ from ...data.batches import InputRow
 from ...data.choices import best_choices, choice_metrics
 from ...files import write_text
 from ...nn.losses import classification_loss
-from ..task import Predict, Source
+from ..task import Predict, Source, length_within
 from .splits import Splits
 
 PREDICTIONS: Final = "predictions.tsv"
@@ -62,7 +62,15 @@ class ChoiceTask(ABC, Generic[Example]):
             self._answered("train")
 
     def adjust(self, model: Any) -> None:
-        """Nothing."""
+        """Change nothing, and take no more tokens than the model does."""
+        self._length = length_within(model, self._length)
+
+    def check(self, *, evaluating: bool, predicting: bool) -> None:
+        """Read development and test data; those to evaluate on tell the right choices."""
+        if evaluating:
+            self._answered("dev")
+        if predicting:
+            self._split("test")
 
     def training_rows(self) -> Sequence[InputRow]:
         """The training examples as rows."""

@@ -23,10 +23,11 @@ from ...files import write_text
 from ...nn.losses import classification_loss, regression_loss
 from ..evaluation import logits_of_rows
 from ..objective import Objective, RowLoss
-from ..task import Predict, Source, report_cut
+from ..task import Predict, Source, length_within, report_cut
 
 PREDICTIONS: Final = "predictions.tsv"
 DEV_PREDICTIONS: Final = "dev_predictions.tsv"
+_SCORE_METRICS: Final = ("pearson", "spearman", "pearson_and_spearman")
 
 
 class ClassifyTask:
@@ -77,38 +78,61 @@ class ClassifyTask:
         self._columns = (text_column, text_pair_column, label_column)
         self._labels: tuple[str, ...] | None = glue.labels if glue else None
         self._regression = glue.labels is None if glue else regression
+        self._outputs: list[int] | None = None  # of the model, in the order of the labels
+        self._training = False
         self._examples: dict[str, list[TextExample]] = {}
         self._encoded: dict[str, EncodedTexts] = {}
         self._answers: dict[str, list[int] | list[float]] = {}
-        names = ("pearson", "spearman", "pearson_and_spearman") if regression else ("accuracy",)
+        names = _SCORE_METRICS if regression else ("accuracy",)
         self._metric_names = glue.metric_names if glue else names
+        self._dev_splits = glue.dev_splits if glue else ("dev",)
+        self._test_splits = glue.test_splits if glue else ("test",)
         self.metric = glue.best_metric if glue else names[-1]
         self.name = f"classify {glue.name if glue else (train_file or dev_file or test_file)}"
 
     def prepare(self, tokenizer: Any, source: Source, *, training: bool) -> None:
         """Note how to encode, and read the training data, which tell the labels."""
         self._tokenizer, self._length = tokenizer, source.max_seq_length
+        self._training = training
         if training:
             examples = self._split("train")
             if self._labels is None and not self._regression:
                 self._labels = labels_of(examples)
 
     def config(self) -> dict[str, Any]:
-        """The labels, where they are known before the model is."""
+        """The labels, where they are known before the model is. One that is trained already has names of its own."""
         if self._regression:
             return {"num_labels": 1}
         if self._labels is None:
             return {}
+        if not self._training:
+            return {"num_labels": len(self._labels)}
         return {"num_labels": len(self._labels), "id2label": dict(enumerate(self._labels))}
 
     def adjust(self, model: Any) -> None:
-        """Take the labels of a model that was trained on files of your own."""
-        if self._labels is None and not self._regression:
-            config = model.config
-            if config.num_labels == 1:
-                self._regression = True
-            else:
-                self._labels = tuple(config.id2label[number] for number in range(config.num_labels))
+        """Take the labels of a model that was trained on files of your own, and no more tokens than it does."""
+        self._length = length_within(model, self._length)
+        config = model.config
+        if self._regression or (self._labels is None and config.num_labels == 1):
+            self._regression = True
+            self._metric_names = _SCORE_METRICS
+            return
+        names = tuple(config.id2label[number] for number in range(config.num_labels))
+        if self._labels is None:
+            self._labels = names
+            return
+        plain = [name.lower() for name in names]  # a model from elsewhere may have them in capitals, in another order
+        if names != self._labels and sorted(plain) == sorted(label.lower() for label in self._labels):
+            self._outputs = [plain.index(label.lower()) for label in self._labels]
+
+    def check(self, *, evaluating: bool, predicting: bool) -> None:
+        """Read development and test data; those to evaluate on have labels that the model knows."""
+        if evaluating:
+            for split in self._dev_splits:
+                targets_of(self._split(split), self._labels)
+        if predicting:
+            for split in self._test_splits:
+                self._split(split)
 
     def training_rows(self) -> Sequence[InputRow]:
         """The training examples as rows."""
@@ -121,8 +145,8 @@ class ClassifyTask:
     def evaluate(self, predict: Predict) -> dict[str, float]:
         """GLUE's metrics, and the loss; those of MNLI's mismatched part end with `_mismatched`."""
         metrics = {}
-        for split in self._glue.dev_splits if self._glue else ("dev",):
-            logits = predict(self._rows(split))
+        for split in self._dev_splits:
+            logits = self._logits(predict, split)
             targets = targets_of(self._split(split), self._labels)
             self._answers[split] = predictions_of(logits, self._labels)
             scores = compute_metrics(self._metric_names, self._answers[split], targets)
@@ -143,8 +167,7 @@ class ClassifyTask:
 
     def predict(self, predict: Predict) -> list[Any]:
         """The answers for each test split."""
-        splits = self._glue.test_splits if self._glue else ("test",)
-        return [(split, predictions_of(predict(self._rows(split)), self._labels)) for split in splits]
+        return [(split, predictions_of(self._logits(predict, split), self._labels)) for split in self._test_splits]
 
     def write_predictions(self, predictions: list[Any], folder: Path) -> None:
         """Write what GLUE's server takes, or `predictions.tsv` for a file of your own."""
@@ -154,6 +177,11 @@ class ClassifyTask:
             else:
                 lines = [f"{number}\t{self._text(answer)}" for number, answer in enumerate(answers)]
                 write_text(folder / PREDICTIONS, "\n".join(["index\tprediction", *lines, ""]))
+
+    def _logits(self, predict: Predict, split: str) -> list["np.ndarray[Any, Any]"]:
+        """What the model says of each row, in the order of the labels here."""
+        logits = predict(self._rows(split))
+        return logits if self._outputs is None else [row[self._outputs] for row in logits]
 
     def _text(self, answer: float) -> str:
         return f"{answer:.6g}" if self._labels is None else self._labels[int(answer)]

@@ -3,6 +3,7 @@
 Source: Radford et al. 2018, sections 3.2 and 4.2: the language model goes on learning beside the choice.
 """
 
+import logging
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,8 @@ from ..objective import LabelLoss, Objective
 from ..task import Source
 from .choices import ChoiceTask
 from .splits import Splits
+
+logger = logging.getLogger(__name__)
 
 #: Draws the stories that are held out: the same in every run, or a model would be evaluated on what it learned.
 _SEED: Final = 0
@@ -81,7 +84,7 @@ class ClozeTask(ChoiceTask[ClozeExample]):
                 "(do_train), or give the folder of a trained model"
             )
         model.set_num_special_tokens(self._special)
-        self._length = min(self._length, config.n_positions)
+        super().adjust(model)
 
     def objective(self) -> Objective:
         """Cross-entropy of the choice, a mean over stories, and of the next token, a mean over tokens."""
@@ -100,6 +103,8 @@ class ClozeTask(ChoiceTask[ClozeExample]):
                 f"n_valid: {self._n_valid} of the {len(stories)} stories in {path} can't be held out to evaluate on; "
                 "give fewer (--n_valid), or a file of its own (--eval_dataset)"
             )
+        if split == "train":
+            logger.info("%s: %d of %d stories are held out to evaluate on (n_valid)", path, self._n_valid, len(stories))
         held_out = set(random.Random(_SEED).sample(range(len(stories)), self._n_valid))
         return [story for number, story in enumerate(stories) if (number in held_out) == (split == "dev")]
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from torch import Tensor, nn
 
 from ...data.batches import InputRow
-from ...data.squad import SquadQuestion, read_squad
+from ...data.squad import SquadQuestion, is_version_2, name_some, read_squad
 from ...data.squad_answers import AnswerOptions, Answers, best_answers
 from ...data.squad_metrics import squad_metrics
 from ...data.squad_windows import SquadFeatures, encode_questions
@@ -114,6 +114,18 @@ class SquadTask:
                 f"max_seq_length: {self._length}, must be at most {positions}, the positions of the model "
                 "(max_position_embeddings)"
             )
+
+    def check(self, *, evaluating: bool, predicting: bool) -> None:
+        """Read the questions to answer; those to evaluate on have answers, or are said to have none."""
+        if evaluating or predicting:
+            questions = self._read(_PREDICT)
+            if evaluating and not is_version_2(questions):
+                open_ones = [question.id for question in questions if not question.answers]
+                if open_ones:
+                    raise ValueError(
+                        f"{self._files[_PREDICT]}: no answer to compare with in {name_some(open_ones)}; leave do_eval "
+                        "out (do_predict answers without it), or say is_impossible in the file"
+                    )
 
     def training_rows(self) -> Sequence[InputRow]:
         """The windows of all training questions, with the places of their answers."""

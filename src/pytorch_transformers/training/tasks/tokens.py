@@ -16,7 +16,7 @@ from ...files import write_text
 from ...nn.losses import classification_loss
 from ..evaluation import logits_of_tokens
 from ..objective import LabelLoss, Objective
-from ..task import Predict, Source
+from ..task import Predict, Source, length_within
 from .splits import Splits
 
 logger = logging.getLogger(__name__)
@@ -79,9 +79,16 @@ class TokensTask:
         return {"num_labels": len(self._labels), "id2label": dict(enumerate(self._labels))}
 
     def adjust(self, model: Any) -> None:
-        """Take the tags of a trained model."""
+        """Take the tags of a trained model, and no more tokens than the model does."""
+        self._length = length_within(model, self._length)
         if not self._labels:
             self._labels = [model.config.id2label[number] for number in range(model.config.num_labels)]
+
+    def check(self, *, evaluating: bool, predicting: bool) -> None:
+        """Read development and test data."""
+        for split, used in (("dev", evaluating), ("test", predicting)):
+            if used:
+                self._split(split)
 
     def training_rows(self) -> Sequence[InputRow]:
         """The training sentences as rows."""
@@ -125,7 +132,9 @@ class TokensTask:
     def _loss(
         self, logits: Sequence["np.ndarray[Any, Any]"], windows: Sequence[Window], gold: Sequence[Sequence[str]]
     ) -> float:
-        """Cross-entropy of the words in the windows."""
+        """Cross-entropy of the words in the windows; 0 where no word is in one."""
+        if not windows:
+            return 0.0
         classes = {label: number for number, label in enumerate(self._labels)}
         scores = [row[list(window.places)] for row, window in zip(logits, windows, strict=True)]
         targets = [classes.get(gold[w.sentence][word], IGNORED) for w in windows for word in w.words]

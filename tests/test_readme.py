@@ -121,7 +121,13 @@ def test_python_blocks_run_in_order(document: Path, tmp_path: Path, endpoint: st
     run([sys.executable, str(script)], tmp_path, endpoint)
 
 
-@pytest.mark.parametrize("document", with_code("bash"), ids=lambda path: path.name)
+def commands_documents() -> list[Any]:
+    """Those whose commands train models, or convert them again and again, are slow; tests/cli has each verb besides."""
+    marks = {name: [pytest.mark.slow] for name in ("pretraining.md", "predicting.md", "conversion.md")}
+    return [pytest.param(path, marks=marks.get(path.name, []), id=path.name) for path in with_code("bash")]
+
+
+@pytest.mark.parametrize("document", commands_documents())
 def test_commands_run_in_order(document: Path, tmp_path: Path, endpoint: str) -> None:
     lines = blocks(document, "bash").replace("\\\n", " ").splitlines()
     commands = [line for line in lines if line.startswith(COMMANDS)]

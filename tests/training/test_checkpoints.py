@@ -106,7 +106,7 @@ def broken(tmp_path: Path) -> Path:
         ({"rows": 23}, r"examples 22 \(now 23\)"),
         ({"data": small.some_rows(22, seed=5)}, r"data '\w+' \(now '\w+'\)"),
         ({"data": [*small.some_rows(20), *small.some_rows(1, seed=5), *small.some_rows(22)[-1:]]}, r"data '\w+' \(now"),
-        ({"model": small.tiny_model(num_hidden_layers=1)}, r"parameters \d+ \(now \d+\)"),
+        ({"model": small.tiny_model(num_hidden_layers=1)}, r"weights '\w+' \(now '\w+'\)"),
     ],
 )
 def test_other_options_than_before(broken: Path, options: dict[str, Any], message: str) -> None:

@@ -124,6 +124,21 @@ def test_another_vocabulary(corpora: Corpora, tmp_path: Path) -> None:
         load_for(task, new(corpora, "gpt2"), None, training=True)
 
 
+def test_a_head_of_another_task(corpora: Corpora, tmp_path: Path) -> None:
+    """A head of the same names and shapes was scored as if it had learned the task."""
+    model = BertForPreTraining.from_pretrained(corpora.model("bert"))
+    model.save_pretrained(tmp_path)
+    shutil.copy(corpora.model("bert") / "vocab.txt", tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "architectures": ["BertForMultipleChoice"]}))
+    source = Source(model=str(tmp_path))
+    with pytest.raises(ValueError, match="is a BertForMultipleChoice, and this task is for a BertForPreTraining"):
+        load_for(corpora.task("bert"), source, str(tmp_path), training=False)
+    load_for(corpora.task("bert"), source, str(tmp_path), training=True)
+    (tmp_path / "config.json").write_text(json.dumps({**config, "architectures": ["BertForPreTraining"]}))
+    load_for(corpora.task("bert without next sentence"), source, str(tmp_path), training=False)  # it has that head too
+
+
 def test_a_head_that_is_not_trained(corpora: Corpora, tmp_path: Path) -> None:
     BertForMaskedLM.from_pretrained(corpora.model("bert")).save_pretrained(tmp_path)
     shutil.copy(corpora.model("bert") / "vocab.txt", tmp_path)

@@ -112,6 +112,23 @@ def test_evaluation_is_in_evaluation_mode_and_training_goes_on(tmp_path: Path) -
     assert small.losses(no_dropout) != small.losses(without)
 
 
+def test_an_evaluation_that_fails_in_the_end_costs_no_training(tmp_path: Path) -> None:
+    def fails(model: Any) -> dict[str, float]:
+        del model
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        trained(tmp_path, evaluate=fails, evaluate_every=0)
+    assert (tmp_path / "model.safetensors").exists()
+
+
+def test_no_infinity_in_a_record(tmp_path: Path) -> None:
+    """JSON has none."""
+    values = iter([1.0, float("inf")])
+    training = trained(tmp_path, evaluate=lambda model: {"loss": next(values)}, num_train_epochs=2)
+    assert [point["loss"] for point in training.progress.history if "learning_rate" not in point] == [1.0, None]
+
+
 def best(folder: Path, values: list[float], **options: Any) -> Any:
     given = iter(values)
     training = small.training(

@@ -18,7 +18,7 @@ from .options import TrainingOptions
 from .processes import first_alone, make_accelerator
 from .record import RECORD, now, surroundings, write_record
 from .report import write_report
-from .task import ChecksData, HasPlan, Source, Task
+from .task import ChecksData, HasPlan, ScoresPredictions, Source, Task
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ def run_task(
     with first_alone(accelerator):  # it downloads
         place = str(options.output_dir) if trained else source.model
         if trained and place != source.model:
-            logger.info("%s: this is the model that is used, and not %s", place, source.model)
+            logger.warning("%s: this is the model that is used, and not %s", place, source.model)
         model, tokenizer = load_for(task, source, place, training=do_train)
     if do_train and isinstance(task, ChecksData):
         task.check(evaluating=do_eval, predicting=do_predict)
@@ -119,6 +119,8 @@ def run_task(
     if do_eval and not metrics:
         metrics = task.evaluate(partial(run, ready))
     predictions = task.predict(partial(run, ready, description="prediction")) if do_predict else None
+    if predictions is not None and not metrics and isinstance(task, ScoresPredictions):
+        metrics = task.scores(predictions)
     if accelerator.is_main_process:
         options.output_dir.mkdir(parents=True, exist_ok=True)
         if do_eval:

@@ -47,8 +47,21 @@ def load_for(task: Task, source: Source, place: str | None, *, training: bool) -
                 f"{place}: has no head for this task ({', '.join(info['missing_keys'][:3])} would be new and random); "
                 "train it first (do_train), or give the folder of a trained model"
             )
+        if not training:
+            _check_head(place, model, task)
     task.adjust(model)
     return model, tokenizer
+
+
+def _check_head(place: str, model: Any, task: Task) -> None:
+    """Raise `ValueError` where the weights are those of another head that only has the same names and shapes."""
+    saved = model.config.architectures
+    pretrained = task.head == "masked_lm" and saved == ["BertForPreTraining"]
+    if saved and type(model).__name__ not in saved and not pretrained:
+        raise ValueError(
+            f"{place}: is a {', '.join(saved)}, and this task is for a {type(model).__name__}; train it first "
+            "(do_train), or give the folder of a model that was trained for this task"
+        )
 
 
 def _check_shapes(place: str, model: Any, mismatched: list[tuple[str, tuple[int, ...], tuple[int, ...]]]) -> None:

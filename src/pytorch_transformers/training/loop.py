@@ -51,6 +51,7 @@ logger = logging.getLogger(__name__)
 
 _POINTS: Final = 200  # of the loss curve, unless `log_every` says otherwise
 _SHOWN: Final = 1000  # rows, of all, that tell data from other data
+_SAMPLE: Final = 64  # values of each weight in a fingerprint; training changes them all
 _GOING_ON: Final = "%s: going on after %d of %d updates"
 #: With float16 an update that overflows is passed over and halves the scale; below this, it was no overflow.
 _LEAST_SCALE: Final = 2.0**-16
@@ -166,6 +167,8 @@ class Training:
                     progress.seconds = time.perf_counter() - started
                     self._log(bar)
                 bar.update()
+                if evaluates and at_end:
+                    self.save_model(options.output_dir)  # an evaluation that fails shall not cost the training
                 if evaluates:
                     self._evaluation()
                 if saves:
@@ -337,6 +340,8 @@ class Training:
             self.progress.worse += 1
 
     def _note(self, point: dict[str, Any]) -> None:
+        # JSON has no infinity, which the loss of an update that overflowed may be.
+        point = {name: value if math.isfinite(value) else None for name, value in point.items()}
         self.progress.history.append(point)
         self.accelerator.log({k: v for k, v in point.items() if k not in ("step", "epoch")}, step=point["step"])
 
@@ -419,8 +424,17 @@ def _facts(data: Sequence[InputRow], accelerator: "Accelerator", model: nn.Modul
         "examples": len(data),
         "data": fingerprint,
         "processes": accelerator.num_processes,
-        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "weights": _fingerprint(model),
     }
+
+
+def _fingerprint(model: nn.Module) -> str:
+    """A short name of the weights that a training begins with, from some values of each."""
+    digest = hashlib.sha256()
+    for name, parameter in model.named_parameters():
+        digest.update(f"{name} {list(parameter.shape)}".encode())
+        digest.update(parameter.detach().flatten()[:_SAMPLE].float().cpu().numpy().tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

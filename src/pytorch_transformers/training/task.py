@@ -96,6 +96,14 @@ class HasPlan(Protocol):
         """The order; called after `training_rows`."""
 
 
+@runtime_checkable
+class ScoresPredictions(Protocol):
+    """A task whose data to predict may have answers."""
+
+    def scores(self, predictions: list[Any]) -> dict[str, float]:
+        """Metrics of what `Task.predict` gave; none where answers are not known."""
+
+
 class Task(Protocol):
     """A task. `prepare` is called first; what else is asked for depends on what the run does.
 

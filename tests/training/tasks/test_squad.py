@@ -121,6 +121,7 @@ def test_prediction_prints_the_metrics_where_there_are_answers(
     assert squad(*flags) == 0
     printed = printed_metrics(capsys.readouterr().out)
     assert printed == pytest.approx(metrics_of(trained), rel=1e-5)
+    assert metrics_of(tmp_path) == metrics_of(trained)  # in the record too
     assert predictions_of(tmp_path) == predictions_of(trained)
     assert squad(*flags, "--do_eval") == 0  # printed once, by the evaluation
     assert printed_metrics(capsys.readouterr().out) == printed

@@ -24,9 +24,8 @@ from ...nn.losses import classification_loss, regression_loss
 from ..evaluation import logits_of_rows
 from ..objective import Objective, RowLoss
 from ..task import Predict, Source, length_within, report_cut
+from .choices import DEV_PREDICTIONS, PREDICTIONS
 
-PREDICTIONS: Final = "predictions.tsv"
-DEV_PREDICTIONS: Final = "dev_predictions.tsv"
 _SCORE_METRICS: Final = ("pearson", "spearman", "pearson_and_spearman")
 
 

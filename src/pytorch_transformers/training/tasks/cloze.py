@@ -104,7 +104,9 @@ class ClozeTask(ChoiceTask[ClozeExample]):
                 "give fewer (--n_valid), or a file of its own (--eval_dataset)"
             )
         if split == "train":
-            logger.info("%s: %d of %d stories are held out to evaluate on (n_valid)", path, self._n_valid, len(stories))
+            logger.warning(
+                "%s: %d of %d stories are held out to evaluate on (n_valid)", path, self._n_valid, len(stories)
+            )
         held_out = set(random.Random(_SEED).sample(range(len(stories)), self._n_valid))
         return [story for number, story in enumerate(stories) if (number in held_out) == (split == "dev")]
 

@@ -154,13 +154,15 @@ class SquadTask:
         return [self._answers or self._answer(predict)]
 
     def write_predictions(self, predictions: list[Any], folder: Path) -> None:
-        """Write them as the evaluation does, and print the metrics if the file has answers and nobody else does."""
+        """Write them as the evaluation does."""
         (answers,) = predictions
         answers.save(folder)
-        questions = self._read(_PREDICT)
-        if self._answers is None and all(question.answers or question.is_impossible for question in questions):
-            for name, value in self._scores(answers).items():
-                print(f"{name} = {value:.6g}")
+
+    def scores(self, predictions: list[Any]) -> dict[str, float]:
+        """The metrics of `evaluate`, if the file has answers."""
+        (answers,) = predictions
+        known = all(question.answers or question.is_impossible for question in self._read(_PREDICT))
+        return self._scores(answers) if known else {}
 
     def _answer(self, predict: Predict) -> Answers:
         features = self._encode(_PREDICT)

@@ -32,7 +32,7 @@ from .inputs import model_folder, pairs, source
 from .trainer import make_trainer
 
 ROUNDS: Final = 5
-EXAMPLES: Final = 640
+EXAMPLES: Final = 320
 BATCH: Final = 32
 RATE: Final = 1e-4
 #: Of losses in ten updates: the Trainer gives four places, and rounding grows with each update.

@@ -1,4 +1,4 @@
-r"""Prepare the public-domain books that the three small models were trained on.
+r"""Prepare public-domain books as text to pre-train small models on.
 
     python assets/prepare_books.py BOOKS OUT
 

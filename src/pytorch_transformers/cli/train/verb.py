@@ -27,8 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 VERB = Verb(
     name="train",
     summary="fine-tune a model on a task, or pre-train one",
-    description="Fine-tune a model on a task, or pre-train one. `pytorch_transformers train TASK --help` says what a task "
-    "takes.",
+    description="Fine-tune a model on a task, or pre-train one. `pytorch_transformers train TASK --help` lists the "
+    "arguments of a task.",
     example="pytorch_transformers train classify --task_name MRPC --data_dir glue/MRPC --model bert-base-uncased "
     "--output_dir mrpc",
     add_arguments=add_arguments,

@@ -3,6 +3,7 @@
 import argparse
 import importlib.util
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -189,3 +190,11 @@ def test_options_reach_the_training(run: Run, tiny: Path, tmp_path: Path) -> Non
     assert record["training"]["updates"] == 2
     assert (record["seed"], record["arguments"]["bf16"]) == (3, True)
     assert TRAIN > 2 * 16  # so two updates end before the epoch does
+
+
+def test_without_accelerate(run: Run, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first thing that a user without the extra meets says how to get it."""
+    monkeypatch.setitem(sys.modules, "accelerate", None)
+    status, _, err = run(*arguments(tiny, tmp_path))
+    assert status == 1
+    assert "pip install 'pytorch-transformers[train]'" in err

@@ -53,13 +53,13 @@ def run_task(
     """
     if not (do_train or do_eval or do_predict):
         raise ValueError("nothing to do: give at least one of do_train, do_eval and do_predict")
-    from accelerate.utils import set_seed
-
     if do_train:
         _check_output(options)
     accelerator = make_accelerator(
         no_cuda=options.no_cuda, tensorboard=options.output_dir / "tensorboard" if options.tensorboard else None
     )
+    from accelerate.utils import set_seed  # after the line that says how to install it
+
     started = now()
     set_seed(options.seed)
     trained = (options.output_dir / CONFIG_NAME).exists() and not do_train

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import torch
 
-from .harness import peak
+from pytorch_transformers.training.throughput import matrix_product_rate
 
 #: Distributions whose versions are recorded.
 PACKAGES: Final = (
@@ -27,9 +27,9 @@ FEATURES: Final = ("avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "avx5
 
 def record() -> dict[str, Any]:
     """Processor, threads, versions, and the measured rates of matrix products in 10^9 operations a second."""
-    rates = {"float32": peak(torch.float32)}
+    rates = {"float32": matrix_product_rate(torch.float32)}
     if has_bfloat16():
-        rates["bfloat16"] = peak(torch.bfloat16)
+        rates["bfloat16"] = matrix_product_rate(torch.bfloat16)
     return {
         "processor": _processor(),
         "capability": torch.backends.cpu.get_cpu_capability(),

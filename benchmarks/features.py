@@ -9,9 +9,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from pytorch_transformers import FeatureExtractor
+from pytorch_transformers.training.throughput import matrix_product_rate
 
 from .environment import has_bfloat16
-from .harness import MismatchError, Plan, Result, alternate, check_close, peak, timed
+from .harness import MismatchError, Plan, Result, alternate, check_close, timed
 from .inputs import model_folder, sentences
 from .rivals import MAX_LENGTH, OnnxRuntime, Transformers, sentence_transformers_model
 
@@ -110,10 +111,10 @@ def _share_of_peak(
 ) -> Result:
     """The rate of one side over that of bare matrix products, measured right before and right after it."""
     shares = []
-    before = peak(dtype)
+    before = matrix_product_rate(dtype)
     for _ in range(rounds):
         seconds = timed(side)
-        after = peak(dtype)
+        after = matrix_product_rate(dtype)
         shares.append(work / seconds / max(before, after))
         before = after
     note = f"{work / 1e9:,.0f} * 10^9 operations on real tokens; the rest is tokenisation, softmax, pooling, …"

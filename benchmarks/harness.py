@@ -22,8 +22,6 @@ from torch import Tensor
 
 #: Rest before each turn, in seconds: threads of the other side's pool that still spin would slow this one.
 REST: Final = 0.03
-#: Rows, inner size and columns of the products that stand for what the processor can do: a typical one and a large one.
-PEAK_SHAPES: Final = ((2048, 384, 1536), (1536, 1536, 1536))
 #: Inner sizes of the one-row products that stand for how fast memory is read: those of GPT-2's linear layers.
 READ_WIDTHS: Final = (768, 3072)
 
@@ -139,25 +137,6 @@ def timed(side: Callable[[], object], repeats: int = 1) -> float:
     for _ in range(repeats):
         side()
     return (time.perf_counter() - started) / repeats
-
-
-def peak(dtype: torch.dtype, seconds: float = 0.15) -> float:
-    """The rate of matrix products that the processor reaches right now, in floating-point operations a second.
-
-    The best of the shapes and of several measurements of each, over plain `torch.mm` into memory that exists already.
-    """
-    best = 0.0
-    with torch.inference_mode():
-        for rows, inner, columns in PEAK_SHAPES:
-            a, b = torch.rand(rows, inner).to(dtype), torch.rand(inner, columns).to(dtype)
-            out = torch.empty(rows, columns, dtype=dtype)
-            torch.mm(a, b, out=out)
-            end = time.perf_counter() + seconds
-            while (started := time.perf_counter()) < end:
-                for _ in range(4):
-                    torch.mm(a, b, out=out)
-                best = max(best, 8.0 * rows * inner * columns / (time.perf_counter() - started))
-    return best
 
 
 def read_rate(memory: Tensor, seconds: float = 0.3) -> float:

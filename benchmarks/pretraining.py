@@ -16,9 +16,10 @@ from torch import Tensor, nn
 
 from pytorch_transformers import BertConfig, BertForPreTraining
 from pytorch_transformers.training.precision import autocast
+from pytorch_transformers.training.throughput import matrix_product_rate
 
 from .environment import has_bfloat16
-from .harness import Plan, Result, alternate, alternate_processes, check_close, left_out, peak, ratios, timed
+from .harness import Plan, Result, alternate, alternate_processes, check_close, left_out, ratios, timed
 
 ROUNDS: Final = 7
 MEMORY_ROUNDS: Final = 3
@@ -147,7 +148,7 @@ def _share(plan: Plan, subject: str, step: Step, needed: float, dtype: torch.dty
     """What the step makes of the rate of plain matrix products, which is measured beside each turn."""
     values = []
     for _ in range(plan.rounds(ROUNDS)):
-        rate = peak(dtype)
+        rate = matrix_product_rate(dtype)
         values.append(needed / timed(step) / rate)
     note = f"{needed / 1e9:.0f} GFLOP of matrix products"
     return Result(subject, "the measured rate of matrix products", "of the peak", tuple(values), note=note)

@@ -765,6 +765,42 @@ def check_lean_loss(case: Case, model_class: type[Any]) -> None:
         assert "logits" in fields(model(**inputs, output_logits=False)), "nothing else to return without labels"
 
 
+def check_loss_without_padding(case: Case, model_class: type[Any]) -> None:
+    """`output_logits=False` leaves padding out where no label stands on it, and nothing else changes."""
+    signature = inspect.signature(model_class.forward).parameters
+    if "output_logits" not in signature or "attention_mask" not in signature:
+        pytest.skip("the model always returns its scores, or takes no mask")
+    model = build(case, model_class).train()
+    lengths = torch.tensor([5, 2, 7, 1, 5])
+    ids = case.inputs(model_class, 5, 7, 28)["input_ids"]
+    mask = (torch.arange(7) < lengths[:, None]).long()
+    no_cache = {"use_cache": False} if "use_cache" in signature else {}
+    head_mask = torch.linspace(0.5, 1.0, model.config.num_attention_heads)
+    seen: list[int] = []
+    first_layer = model.base_model.h[0].mlp
+    first_layer.register_forward_hook(lambda _, given, __: seen.append(given[0].shape[:-1].numel()))
+    on_padding = ids.clone()
+    unlabelled = ids.masked_fill(mask == 0, -100)
+    cases: tuple[tuple[Tensor, Tensor, dict[str, Any], int], ...] = (
+        (mask, unlabelled, no_cache, int(lengths.sum())),
+        (mask, unlabelled, {**no_cache, "head_mask": head_mask}, int(lengths.sum())),
+        (mask, unlabelled, {**no_cache, "token_type_ids": ids.flip(0)}, int(lengths.sum())),
+        (mask, on_padding, no_cache, ids.numel()),  # then their loss counts, as in the original
+        (mask.flip(1), unlabelled.flip(1), no_cache, ids.numel()),  # padding on the left
+        (mask, unlabelled, {**no_cache, "output_hidden_states": True}, ids.numel()),
+    )
+    for marks, labels, more, computed in cases:
+        given = {"input_ids": ids, "attention_mask": marks, "labels": labels, **more}
+        expected = gradients(model, model(**given).loss)
+        loss = model(**given).loss
+        seen.clear()
+        lean = model(**given, output_logits=False)
+        assert seen == [computed]
+        assert_same(lean.loss, loss, "loss")
+        for name, gradient in gradients(model, lean.loss).items():
+            assert_same(gradient, expected[name], name)
+
+
 # --- compilers and exporters ------------------------------------------------------------------------------------------
 
 # Batch, length: one size to compile or trace at, two others to run at.
@@ -953,6 +989,7 @@ CAUSAL: tuple[Check, ...] = (
     check_token_types,
     check_cached_steps,
     check_lean_loss,
+    check_loss_without_padding,
 )
 """Run on each class of a family of decoders."""
 

@@ -23,7 +23,8 @@ from ..nn.checks import (
     values_readable,
 )
 from ..nn.fused import serves
-from ..nn.masks import CausalMask
+from ..nn.layouts import Packed
+from ..nn.masks import CausalMask, decoder_mask
 from .decoder_config import DecoderConfig
 
 #: Keys and values of earlier tokens: one tensor [2, B, A, T, D] a layer, as published, or a cache.
@@ -31,7 +32,7 @@ Pasts = Sequence[Tensor] | KeyValueCache | None
 
 
 class DecoderInputs(NamedTuple):
-    """The tensors of a forward call that describe the tokens, [B, T] each once `flattened`."""
+    """The tensors of a forward call that describe the tokens: [B, T] once `flattened`, [N] once `packed`."""
 
     input_ids: Tensor | None = None
     past: Pasts = None
@@ -40,6 +41,7 @@ class DecoderInputs(NamedTuple):
     position_ids: Tensor | None = None
     head_mask: Tensor | None = None
     inputs_embeds: Tensor | None = None
+    layout: Packed | None = None
 
     @property
     def tokens(self) -> tuple[str, Tensor]:
@@ -89,6 +91,22 @@ class DecoderInputs(NamedTuple):
             )
             flat["attention_mask"] = self.attention_mask.reshape(-1, length)
         return self._replace(past=past, **flat), shape
+
+    def packed(self, layout: Packed) -> "DecoderInputs":
+        """The same, flattened before, without what the layout leaves out: [N] each; no mask is needed any more."""
+        _, given = self.tokens
+        positions = token_positions(self).expand(given.shape[:2])
+        ids, types, embeds = (
+            None if x is None else layout.pack(x) for x in (self.input_ids, self.token_type_ids, self.inputs_embeds)
+        )
+        return DecoderInputs(
+            ids,
+            token_type_ids=types,
+            position_ids=layout.pack(positions),
+            head_mask=self.head_mask,
+            inputs_embeds=embeds,
+            layout=layout,
+        )
 
 
 def check_past_form(past: Pasts) -> None:
@@ -231,6 +249,30 @@ def token_positions(inputs: DecoderInputs) -> Tensor:
     return counted.clamp(min=0)[:, -T:]
 
 
+def packable(inputs: DecoderInputs, labels: Tensor | None) -> bool:
+    """Whether a loss can be computed without the padded tokens: they are on the right, and have no label.
+
+    Args:
+        inputs: As they were given.
+        labels: As they were given; whether they can be used is checked later.
+    """
+    mask = inputs.attention_mask
+    if recording() or inputs.past is not None or not isinstance(mask, Tensor) or not isinstance(labels, Tensor):
+        return False
+    if labels.shape != mask.shape or mask.ndim < 2 or not values_readable(mask):
+        return False
+    padding = mask == 0
+    on_the_right = bool((padding[..., 1:] >= padding[..., :-1]).all()) and not bool(padding[..., 0].any())
+    return on_the_right and bool(padding.any()) and bool((labels[padding] < 0).all())
+
+
+def mask_of(inputs: DecoderInputs, hidden: Tensor) -> CausalMask:
+    """Which tokens each of the embedded ones [B, T, H], or [N, H] where they are packed, sees."""
+    if inputs.layout is not None:
+        return CausalMask(None, causal=True, packed=inputs.layout)
+    return decoder_mask(real_mask(inputs.attention_mask), hidden.shape[1], past_length(inputs.past), hidden)
+
+
 def real_mask(mask: Tensor | None) -> Tensor | None:
     """The mask, or None where it says that nothing is padding."""
     return None if mask is not None and values_readable(mask) and bool(mask.all()) else mask
@@ -270,7 +312,7 @@ def run_blocks(
 
     Args:
         blocks: The layers, `DecoderBlock` each.
-        hidden: [B, T, H] embedded tokens.
+        hidden: [B, T, H] embedded tokens, or [N, H] of those that `mask` has packed.
         mask: Which tokens each of them sees.
         past: Keys and values of the tokens before them.
         head_mask: [L, A].
@@ -287,7 +329,8 @@ def run_blocks(
         arguments = (hidden, mask, layer_past(past, number), silenced, need_probs, packed)
         done: BlockOutput = checkpoint(block, *arguments, use_reentrant=False) if recompute else block(*arguments)
         hidden = done.hidden
-        presents.append(done.present)
+        if done.present is not None:
+            presents.append(done.present)
         if done.probs is not None:
             probs.append(done.probs)
     if isinstance(past, KeyValueCache):

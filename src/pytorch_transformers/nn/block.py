@@ -20,10 +20,13 @@ from .pruning import kept_columns
 
 
 class BlockOutput(NamedTuple):
-    """What a block returns: states [B, T, H], keys and values [2, B, A, T, D], probabilities [B, A, T, T] or None."""
+    """What a block returns: states [B, T, H], keys and values [2, B, A, T, D], probabilities [B, A, T, T] or None.
+
+    Of packed tokens: states [N, H] and nothing else.
+    """
 
     hidden: Tensor
-    present: Tensor
+    present: Tensor | None
     probs: Tensor | None
 
 
@@ -60,9 +63,31 @@ class CausalAttention(nn.Module):
         head_mask: Tensor | None = None,
         need_probs: bool = False,
     ) -> BlockOutput:
-        """[B, T, H] -> [B, T, H]; see `DecoderBlock.forward`."""
-        B, T, _ = hidden.shape
-        mixed = self.c_attn(hidden).view(B, T, 3, self.n_head, self.head_size).permute(2, 0, 3, 1, 4)
+        """[B, T, H] -> [B, T, H], or [N, H] -> [N, H] of packed tokens; see `DecoderBlock.forward`."""
+        dropout = self.attn_dropout.p if self.attn_dropout.training else 0.0
+        mixed = self.mix(self.c_attn(hidden), mask, past, head_mask, need_probs, dropout)
+        return mixed._replace(hidden=self.resid_dropout(self.c_proj(mixed.hidden)))
+
+    def mix(
+        self,
+        projected: Tensor,
+        mask: CausalMask,
+        past: Past,
+        head_mask: Tensor | None,
+        need_probs: bool,
+        dropout: float = 0.0,
+    ) -> BlockOutput:
+        """What lies between the two matrices: [..., 3 * A * D] -> [..., A * D]."""
+        mixed = projected.unflatten(-1, (3, self.n_head, self.head_size))
+        silenced = self.kept(head_mask)
+        if mask.packed is not None:
+            query, key, value = mixed.unbind(1)  # [N, A, D]
+            query = query if self.scaled else query * self.head_size**0.5
+            context, _ = mask.packed.attend(
+                query, key, value, causal=True, dropout=dropout, head_mask=silenced, need_probs=need_probs
+            )
+            return BlockOutput(context, None, None)
+        mixed = mixed.permute(2, 0, 3, 1, 4)
         query = mixed[0] if self.scaled else mixed[0] * self.head_size**0.5  # [B, A, T, D]
         present = extended(mixed[1:], past)
         context, probs = attend(
@@ -71,11 +96,11 @@ class CausalAttention(nn.Module):
             present[1],
             mask=mask.added,
             causal=mask.causal,
-            dropout=self.attn_dropout.p if self.attn_dropout.training else 0.0,
-            head_mask=self.kept(head_mask),
+            dropout=dropout,
+            head_mask=silenced,
             need_probs=need_probs,
         )
-        return BlockOutput(self.resid_dropout(self.c_proj(merge_heads(context))), present, probs)
+        return BlockOutput(merge_heads(context), present, probs)
 
     def kept(self, head_mask: Tensor | None) -> Tensor | None:
         """The values of a mask [A] for the heads that are left."""
@@ -145,7 +170,7 @@ class DecoderBlock(FusableLayer):
         """Compute one layer.
 
         Args:
-            hidden: [B, T, H] states of the new tokens.
+            hidden: [B, T, H] states of the new tokens, or [N, H] of those that `mask` has packed.
             mask: Which tokens each of them sees.
             past: Keys and values of the tokens before them.
             head_mask: [A], multiplies the attention probabilities of each head.
@@ -189,26 +214,15 @@ class FusedBlock(PackedCopy):
         self, hidden: Tensor, mask: CausalMask, past: Past, head_mask: Tensor | None, need_probs: bool
     ) -> BlockOutput:
         """See `DecoderBlock.forward`."""
-        B, T, _ = hidden.shape
         first = normalised(self.ln_1, hidden) if self.norm_first else hidden
-        mixed = self.qkv(first).view(B, T, 3, self.attention.n_head, -1).permute(2, 0, 3, 1, 4)  # [3, B, A, T, D]
-        present = extended(mixed[1:], past)
-        context, probs = attend(
-            mixed[0],
-            present[0],
-            present[1],
-            mask=mask.added,
-            causal=mask.causal,
-            head_mask=self.attention.kept(head_mask),
-            need_probs=need_probs,
-        )
-        hidden = self.output.plus(merge_heads(context), hidden)
+        mixed = self.attention.mix(self.qkv(first), mask, past, head_mask, need_probs)
+        hidden = self.output.plus(mixed.hidden, hidden)
         if self.norm_first:
             hidden = self.outer.plus(self.inner(normalised(self.ln_2, hidden)), hidden)
         else:
             hidden = normalised(self.ln_1, hidden)
             hidden = normalised(self.ln_2, self.outer.plus(self.inner(hidden), hidden))
-        return BlockOutput(hidden, present, probs)
+        return mixed._replace(hidden=hidden)
 
 
 def prune_blocks(blocks: nn.ModuleList, heads_to_prune: Mapping[int, set[int]], heads: int) -> None:

@@ -138,11 +138,14 @@ class Packed:
         key: Tensor,
         value: Tensor,
         *,
+        causal: bool = False,
         dropout: float = 0.0,
         head_mask: Tensor | None = None,
         need_probs: bool = False,
     ) -> tuple[Tensor, None]:
         """Attention within each sequence, of [N, A, D], or [B, A, D] for `first` tokens only, over [N, A, D].
+
+        With `causal` a token sees those of its sequence up to itself; all of them ask then.
 
         Returns:
             [N, A * D], or [B, A * D], and no probabilities.
@@ -153,17 +156,17 @@ class Packed:
         if need_probs:
             raise ValueError("attention probabilities need the padded layout")
         if key.device.type != "cpu":
-            return self._attend_padded(query, key, value, dropout, head_mask), None
+            return self._attend_padded(query, key, value, dropout, head_mask, causal), None
         firsts_only = query.shape[0] != key.shape[0]
         sizes = [count * length for count, length in self.runs]
         queries = query.split([count for count, _ in self.runs] if firsts_only else sizes)
-        plain = torch.is_grad_enabled() or head_mask is not None or dropout > 0
+        plain = torch.is_grad_enabled() or head_mask is not None or dropout > 0 or causal
         contexts: list[Tensor] = []
         if plain:
             for (count, _), *qkv in zip(self.runs, queries, key.split(sizes), value.split(sizes), strict=True):
                 # [count * length, A, D] -> [count, A, length, D]
                 q, k, v = (x.unflatten(0, (count, -1)).transpose(1, 2) for x in qkv)
-                context, _ = attend(q, k, v, dropout=dropout, head_mask=head_mask)
+                context, _ = attend(q, k, v, causal=causal, dropout=dropout, head_mask=head_mask)
                 contexts.append(merge_heads(context).flatten(0, 1))
         else:
             start = 0
@@ -174,9 +177,13 @@ class Packed:
         return (contexts[0] if len(contexts) == 1 else torch.cat(contexts)), None
 
     def _attend_padded(
-        self, query: Tensor, key: Tensor, value: Tensor, dropout: float, head_mask: Tensor | None
+        self, query: Tensor, key: Tensor, value: Tensor, dropout: float, head_mask: Tensor | None, causal: bool = False
     ) -> Tensor:
         """One masked call in place of a call a run: an accelerator prefers one large kernel to many small ones."""
+        if causal:  # padding is on the right, where no token looks
+            q, k, v = (self.restore(x).transpose(1, 2) for x in (query, key, value))
+            context, _ = attend(q, k, v, causal=True, dropout=dropout, head_mask=head_mask)
+            return self.pack(merge_heads(context))
         flat = key.new_zeros(self.shape[0] * self.shape[1])
         mask = additive_key_mask(flat.index_fill(0, self.rows, 1.0).view(self.shape), key.dtype)
         rectangle = Padded(mask)

@@ -1,11 +1,14 @@
 """Attention masks: from 0 / 1 marks to what is added to the scores."""
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import torch
 from torch import Tensor
 
 from .checks import recording
+
+if TYPE_CHECKING:
+    from .layouts import Packed
 
 #: Added to the score of a padded key (google-research/bert, modeling.py, attention_layer). Large enough that exp()
 #: of it is exactly 0 in every dtype, and finite, so that a row without any real key stays a number as in the original.
@@ -25,10 +28,17 @@ def causal_mask(queries: int, keys: int, like: Tensor) -> Tensor:
 
 
 class CausalMask(NamedTuple):
-    """Which tokens a token sees: what is added to the scores, and whether nothing after it is seen besides."""
+    """Which tokens a token sees.
+
+    Attributes:
+        added: Added to the scores.
+        causal: Whether nothing after a token is seen besides.
+        packed: How the tokens lie where padding was left out; `added` is then None.
+    """
 
     added: Tensor | None
     causal: bool
+    packed: "Packed | None" = None
 
 
 def decoder_mask(attention_mask: Tensor | None, tokens: int, past: int, like: Tensor) -> CausalMask:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import torch
 from torch import nn
 
 from ..data.batches import InputRow, collate
@@ -19,6 +20,7 @@ from .processes import first_alone, make_accelerator
 from .record import RECORD, now, surroundings, write_record
 from .report import write_report
 from .task import ChecksData, HasPlan, ScoresPredictions, Source, Task
+from .throughput import matrix_product_rate
 
 logger = logging.getLogger(__name__)
 
@@ -165,6 +167,22 @@ def _summary(training: Training) -> dict[str, Any]:
         "tokens": progress.tokens,
         "seconds": round(progress.seconds, 2),
         "tokens_per_second": round(progress.tokens / seconds, 1),
+        **_use_of_the_machine(training, progress.tokens / seconds),
         "best_step": progress.best_step,
         "best": progress.best,
+    }
+
+
+def _use_of_the_machine(training: Training, tokens_per_second: float) -> dict[str, Any]:
+    """What the training made of the rate of plain matrix products, as this process measures it for a moment now."""
+    if training.operations is None:  # it was finished already
+        return {}
+    accelerator = training.accelerator
+    dtype = getattr(torch, training.options.precision)
+    accelerator.wait_for_everyone()
+    rate = matrix_product_rate(dtype, seconds=0.05, device=accelerator.device) * accelerator.num_processes
+    return {
+        "operations_per_token": round(training.operations),
+        "matrix_products_per_second": round(rate),
+        "share_of_peak": round(training.operations * tokens_per_second / rate, 4),
     }

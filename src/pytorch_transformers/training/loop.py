@@ -43,6 +43,7 @@ from .objective import Batch, Objective
 from .options import TrainingOptions
 from .plan import BatchPlan, Part
 from .precision import autocast, loss_scaler
+from .throughput import count_operations
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -78,6 +79,8 @@ class Training:
         updates: How many it will have.
         for_inference: The model for forward passes that learn nothing.
         metrics: Those of the weights that `run` left; empty where it did not evaluate them.
+        operations: Floating-point operations for each token, in matrix products, counted in the first update of
+            `run`; None where it had none.
 
     Raises:
         ValueError: There are no rows, or an option needs an evaluation and there is none.
@@ -133,6 +136,7 @@ class Training:
         # Processes that evaluate different rows must not wait for each other; with sharded weights they have to.
         self.for_inference = self._wrapped if is_sharded else self.model
         self.metrics: dict[str, float] = {}
+        self.operations: float | None = None
         self._sums: dict[str, Tensor] = {}
         self._summed = 0
 
@@ -252,13 +256,11 @@ class Training:
             {name: count * part.counts for name, count in self.objective.counts(batch).items()} for part, batch in parts
         ]
         totals = self._over_processes(counts, sum(_tokens(batch) for part, batch in parts if part.counts))
-        for number, ((_, batch), count) in enumerate(zip(parts, counts, strict=True)):
-            on_device = {name: tensor.to(self.accelerator.device, non_blocking=True) for name, tensor in batch.items()}
-            if number + 1 < len(parts):
-                with self.accelerator.no_sync(self._wrapped):
-                    self._backward(on_device, count, totals)
-            else:
-                self._backward(on_device, count, totals)
+        if self.operations is None:
+            needed = count_operations(lambda: self._gradients(parts, counts, totals))
+            self.operations = needed / sum(_tokens(batch) for _, batch in parts)
+        else:
+            self._gradients(parts, counts, totals)
         raw = self.optimizer.optimizer
         scaler = self.accelerator.scaler
         if self.options.max_grad_norm:
@@ -271,6 +273,16 @@ class Training:
         else:
             self.schedule.step()
         self.optimizer.zero_grad()
+
+    def _gradients(self, parts: list[tuple[Part, Batch]], counts: list[dict[str, int]], totals: dict[str, int]) -> None:
+        """Those of all parts, added up; processes exchange them with the last."""
+        for number, ((_, batch), count) in enumerate(zip(parts, counts, strict=True)):
+            on_device = {name: tensor.to(self.accelerator.device, non_blocking=True) for name, tensor in batch.items()}
+            if number + 1 < len(parts):
+                with self.accelerator.no_sync(self._wrapped):
+                    self._backward(on_device, count, totals)
+            else:
+                self._backward(on_device, count, totals)
 
     def _backward(self, batch: Batch, count: dict[str, int], totals: dict[str, int]) -> None:
         """Add the gradients of one part, each term weighed by its share of the batch."""

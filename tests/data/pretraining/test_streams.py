@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytorch_transformers import GPT2Tokenizer
-from pytorch_transformers.data.pretraining import PackedDocuments, StreamBlocks, TokenStream, write_stream
+from pytorch_transformers.data.pretraining import StreamBlocks, TokenStream, write_stream
 from pytorch_transformers.data.pretraining.streams import StreamLayout
 from pytorch_transformers.tokenizers.text_files import LONGEST_LINE
 from pytorch_transformers.tokenizers.train import train_byte_bpe
@@ -107,39 +107,11 @@ def test_blocks_cover_the_stream(stream: TokenStream, length: int, data: st.Data
         blocks[len(blocks)]
 
 
-@given(length=st.integers(2, 120), seed=st.none() | st.integers(0, 2**62))
-def test_packed_rows_hold_each_document_once(stream: TokenStream, length: int, seed: int | None) -> None:
-    packed = PackedDocuments(stream, length, seed=seed)
-    rows = [packed[number] for number in range(len(packed))]
-    parts = [
-        tuple(row.input_ids[a:b]) for row in rows for a, b in zip(row.boundaries, row.boundaries[1:], strict=False)
-    ]
-    documents = [stream.document(number).tolist() for number in range(stream.index.documents)]
-    expected = [tuple(ids[at : at + length]) for ids in documents for at in range(0, len(ids), length)]
-    assert sorted(parts) == sorted(expected)
-    assert seed is not None or parts == expected
-    for row, following in zip(rows, [*rows[1:], None], strict=True):
-        assert row.boundaries[0] == 0
-        assert row.boundaries[-1] == len(row.input_ids) <= length
-        assert [row.position_ids[start] for start in row.boundaries[:-1]] == [0] * (len(row.boundaries) - 1)
-        assert [place for place, label in enumerate(row.labels) if label == -100] == row.boundaries[:-1]
-        if following is not None:  # the next part had no room
-            assert len(row.input_ids) + following.boundaries[1] > length
-
-
-def test_orders_differ_by_seed(stream: TokenStream) -> None:
-    rows = [
-        [packed[i] for i in range(len(packed))] for packed in (PackedDocuments(stream, 64, seed=s) for s in (1, 1, 2))
-    ]
-    assert rows[0] == rows[1] != rows[2]
-
-
 def test_what_cannot_be_used(stream: TokenStream, tmp_path: Path) -> None:
     for make, message in (
         (lambda: StreamBlocks(stream, 1), "length is 1"),
         (lambda: StreamBlocks(stream, 8, stride=9), "stride is 9; it should be from 1 to the length"),
         (lambda: StreamBlocks(stream, 10**6, drop_last=True), "fewer than one block"),
-        (lambda: PackedDocuments(stream, 1), "length is 1"),
     ):
         with pytest.raises(ValueError, match=message):
             make()

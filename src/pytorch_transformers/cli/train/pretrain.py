@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--whole_documents",
         action=Switch,
         default=False,
-        help="GPT and GPT-2: a row is a document or a part of one, so nothing is predicted from another document; best "
-        "with --group_by_length (default: no, blocks go on from one document to the next)",
+        help="GPT and GPT-2: a row is a document or a part of one, so nothing is predicted from another document "
+        "(default: no, blocks go on from one document to the next)",
     )
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from .create import create_pretraining_data, create_tfrecords
 from .options import InstanceOptions
 from .shards import DataIndex, PretrainingDataset
-from .streams import PackedDocuments, StreamBlocks, TokenStream, write_stream
+from .streams import StreamBlocks, TokenStream, write_stream
 from .tfrecord import TFRecordDataset
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = [
     "DataIndex",
     "InstanceOptions",
-    "PackedDocuments",
     "PretrainingDataset",
     "StreamBlocks",
     "TFRecordDataset",

@@ -2,7 +2,7 @@
 
 A folder holds `ids.npy` [tokens], `documents.npy` [documents + 1], where each document begins in it, and `index.json`.
 Each document ends with the end token. What a model is given are blocks of one length (`StreamBlocks`), which go on
-across documents, or whole documents packed together with their boundaries (`PackedDocuments`).
+across documents, or documents as rows of their own (`training/documents.py`).
 """
 
 import json
@@ -10,7 +10,6 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -20,7 +19,6 @@ import numpy.typing as npt
 from ...files import atomic_write, write_json
 from ...tokenizers.text_files import LONGEST_LINE, Files, find_text_files, read_lines
 from .arrays import sha256_of
-from .draws import key_of, uniform
 from .processes import in_processes
 from .rows import Row
 
@@ -330,88 +328,3 @@ class StreamBlocks:
         start = number * self.stride
         ids = self.stream.ids[start : start + self.length].tolist()
         return {"input_ids": ids, "labels": list(ids)}
-
-
-class Packed(NamedTuple):
-    """Documents, or parts of them, one after the other.
-
-    Fields: `input_ids` [T], and `boundaries`, where each begins and where the last ends: attention should not cross
-    them, and positions begin anew there.
-    """
-
-    input_ids: list[int]
-    boundaries: list[int]
-
-    @property
-    def labels(self) -> list[int]:
-        """[T] as `input_ids`, and -100 at the first token of each document, which nothing before it predicts."""
-        labels = list(self.input_ids)
-        for start in self.boundaries[:-1]:
-            labels[start] = -100
-        return labels
-
-    @property
-    def position_ids(self) -> list[int]:
-        """[T] from 0 in each document."""
-        return [place for start, end in pairwise(self.boundaries) for place in range(end - start)]
-
-
-class PackedDocuments:
-    """Documents packed into rows of at most one length, whole where they fit; a map-style dataset of torch.
-
-    Longer documents are cut into parts of that length. A row ends before the part that it has no room for. Only the
-    places of the parts are in memory.
-
-    Args:
-        stream: The ids.
-        length: Most tokens of a row.
-        seed: Decides the order; None for that of the stream.
-
-    Raises:
-        ValueError: The length is below 2.
-    """
-
-    def __init__(self, stream: TokenStream, length: int, *, seed: int | None = None) -> None:
-        if length < 2:
-            raise ValueError(f"length is {length}; a row needs 2 tokens, one to predict and one to predict it from")
-        self.stream, self.length = stream, length
-        parts = _parts(stream.documents, length)
-        if seed is not None:
-            numbers = np.arange(len(parts), dtype=np.uint64)
-            parts = parts[np.argsort(uniform(key_of(seed), numbers, 1)[:, 0], kind="stable")]
-        self._parts = parts  # [parts, 2] start and end in the stream
-        ends = _packed(parts[:, 1] - parts[:, 0], length)
-        self._rows = np.array([0, *ends], np.int64)
-
-    def __len__(self) -> int:
-        return len(self._rows) - 1
-
-    def __getitem__(self, number: int) -> Packed:
-        """One row."""
-        if not 0 <= number < len(self):
-            raise IndexError(f"there is no row {number}; there are {len(self)}")
-        parts = self._parts[self._rows[number] : self._rows[number + 1]]
-        ids = np.concatenate([self.stream.ids[start:end] for start, end in parts.tolist()])
-        return Packed(ids.tolist(), [0, *np.cumsum(parts[:, 1] - parts[:, 0]).tolist()])
-
-
-def _parts(documents: npt.NDArray[np.int64], length: int) -> npt.NDArray[np.int64]:
-    """[parts, 2] where documents, or parts of them of at most `length` tokens, begin and end."""
-    starts, sizes = documents[:-1], np.diff(documents)
-    counts = -(-sizes // length)
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    begins = np.repeat(starts, counts) + within * length
-    ends = np.minimum(begins + length, np.repeat(documents[1:], counts))
-    return np.stack([begins, ends], 1)
-
-
-def _packed(sizes: npt.NDArray[np.int64], length: int) -> list[int]:
-    """Where each row ends in the list of parts."""
-    ends: list[int] = []
-    room = length
-    for number, size in enumerate(sizes.tolist()):
-        if size > room:
-            ends.append(number)
-            room = length
-        room -= size
-    return [*ends, len(sizes)] if len(sizes) else []

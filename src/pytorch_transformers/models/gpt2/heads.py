@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ...nn.cache import KeyValueCache
 from ...nn.fused import VocabularyHead
 from ..causal import ContinuesText, MultipleChoiceHead, decode_last, double_heads_output, language_model_output
-from ..decoder import DecoderInputs, Pasts
+from ..decoder import DecoderInputs, Pasts, packable
 from .config import GPT2Config
 from .model import GPT2PreTrainedModel
 
@@ -69,13 +69,15 @@ class GPT2LMHeadModel(_WithVocabulary):
         Args:
             labels: [B, T], usually `input_ids` themselves: they are shifted here. Below 0 is ignored.
             lm_labels: The published name of `labels`.
-            output_logits: False, with labels, returns the loss without the scores, which then need little memory.
+            output_logits: False, with labels, returns the loss without the scores, which then need little memory, and
+                computes nothing on padding that has no labels unless `use_cache` asks for it.
 
         Returns:
             `CausalLMOutput`: loss [], logits [B, T, V], past and the rest as `GPT2Model.forward`.
         """
         inputs = DecoderInputs(input_ids, past, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds)
-        decoded = self.transformer.outputs(inputs, use_cache, output_hidden_states, output_attentions)
+        unpad = not output_logits and packable(inputs, labels if lm_labels is None else lm_labels)
+        decoded = self.transformer.outputs(inputs, use_cache, output_hidden_states, output_attentions, unpad)
         output = language_model_output(self.lm_head, decoded, labels, lm_labels, output_logits)
         return self.packaged(output, return_dict)
 

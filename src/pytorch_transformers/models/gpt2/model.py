@@ -15,7 +15,7 @@ from ...nn.activations import get_activation
 from ...nn.block import DecoderBlock, FeedForward, prune_blocks
 from ...nn.cache import KeyValueCache
 from ...nn.layers import Conv1D
-from ...nn.masks import decoder_mask
+from ...nn.layouts import Packed
 from ..base import PreTrainedModel
 from ..config import PretrainedConfig
 from ..decoder import (
@@ -26,8 +26,7 @@ from ..decoder import (
     cache_for,
     check_inputs,
     layer_head_mask,
-    past_length,
-    real_mask,
+    mask_of,
     run_blocks,
     token_positions,
 )
@@ -168,8 +167,9 @@ class GPT2Model(GPT2PreTrainedModel):
         use_cache: bool | None = None,
         output_hidden_states: bool | None = None,
         output_attentions: bool | None = None,
+        unpad: bool = False,
     ) -> Any:
-        """The same by name, which is what models with a head call; see `forward`."""
+        """The same by name, which is what models with a head call; see `forward`, and `decode` for `unpad`."""
         config = self.config
         need_states = config.output_hidden_states if output_hidden_states is None else output_hidden_states
         need_probs = config.output_attentions if output_attentions is None else output_attentions
@@ -183,7 +183,8 @@ class GPT2Model(GPT2PreTrainedModel):
             like=self.wte.weight,
             blocks=self.h,
         )
-        decoded = self.decode(inputs, need_states=need_states, need_probs=need_probs)
+        unpad = unpad and not (need_states or need_probs or cached)
+        decoded = self.decode(inputs, need_states=need_states, need_probs=need_probs, unpad=unpad)
         last = decoded.hidden.view(*shape, -1)
         return BaseModelOutputWithPast.of(
             last_hidden_state=last,
@@ -192,29 +193,37 @@ class GPT2Model(GPT2PreTrainedModel):
             attentions=decoded.probs or None,
         )
 
-    def decode(self, inputs: DecoderInputs, *, need_states: bool = False, need_probs: bool = False) -> Decoded:
+    def decode(
+        self, inputs: DecoderInputs, *, need_states: bool = False, need_probs: bool = False, unpad: bool = False
+    ) -> Decoded:
         """The forward that all models and text generation share, without checks.
 
         Args:
             inputs: Flattened.
             need_states: Whether to return what goes into each layer, and the final states.
             need_probs: Whether to return the attention probabilities.
+            unpad: Whether to compute real tokens only, see `packable`; states of padded ones are 0 then. Nothing else
+                can be asked for.
         """
+        if unpad and inputs.attention_mask is not None:
+            inputs = inputs.packed(Packed.from_mask(inputs.attention_mask))
         words = self.wte(inputs.input_ids) if inputs.inputs_embeds is None else inputs.inputs_embeds
-        hidden = words + self.wpe(token_positions(inputs))  # [B, T, H]
+        hidden = words + self.wpe(token_positions(inputs))  # [B, T, H], or [N, H]
         if inputs.token_type_ids is not None:
             hidden = hidden + self.wte(inputs.token_type_ids)
         decoded = self._run_layers(self.drop(hidden), inputs, need_states, need_probs)
         last = self.ln_f(decoded.hidden)
+        if inputs.layout is not None:
+            last = inputs.layout.restore(last)
         return decoded._replace(hidden=last, states=(*decoded.states, last) if need_states else ())
 
     def _run_layers(self, hidden: Tensor, inputs: DecoderInputs, need_states: bool, need_probs: bool) -> Decoded:
-        """Run the layers on embedded tokens [B, T, H]; see `decode`."""
+        """Run the layers on embedded tokens [B, T, H], or packed ones [N, H]; see `decode`."""
         config = self.config
         return run_blocks(
             self.h,
             hidden,
-            decoder_mask(real_mask(inputs.attention_mask), hidden.shape[1], past_length(inputs.past), hidden),
+            mask_of(inputs, hidden),
             inputs.past,
             layer_head_mask(inputs.head_mask, config.n_layer, config.n_head, hidden),
             need_states=need_states,

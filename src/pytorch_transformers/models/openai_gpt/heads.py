@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ...nn.cache import KeyValueCache
 from ...nn.fused import VocabularyHead
 from ..causal import ContinuesText, MultipleChoiceHead, decode_last, double_heads_output, language_model_output
-from ..decoder import DecoderInputs
+from ..decoder import DecoderInputs, packable
 from .config import OpenAIGPTConfig
 from .model import OpenAIGPTPreTrainedModel
 
@@ -71,13 +71,15 @@ class OpenAIGPTLMHeadModel(_WithVocabulary):
         Args:
             labels: [B, T], usually `input_ids` themselves: they are shifted here. Below 0 is ignored.
             lm_labels: The published name of `labels`.
-            output_logits: False, with labels, returns the loss without the scores, which then need little memory.
+            output_logits: False, with labels, returns the loss without the scores, which then need little memory, and
+                computes nothing on padding that has no labels.
 
         Returns:
             `CausalLMOutput`: loss [], logits [B, T, V] and the rest as `OpenAIGPTModel.forward`.
         """
         inputs = DecoderInputs(input_ids, None, attention_mask, token_type_ids, position_ids, head_mask, inputs_embeds)
-        decoded = self.transformer.outputs(inputs, output_hidden_states, output_attentions)
+        unpad = not output_logits and packable(inputs, labels if lm_labels is None else lm_labels)
+        decoded = self.transformer.outputs(inputs, output_hidden_states, output_attentions, unpad)
         output = language_model_output(self.lm_head, decoded, labels, lm_labels, output_logits, self._words)
         return self.packaged(output, return_dict)
 

@@ -17,7 +17,7 @@ from ...nn.activations import ACTIVATIONS, Activation, gelu_tanh
 from ...nn.block import DecoderBlock, FeedForward, prune_blocks
 from ...nn.cache import KeyValueCache
 from ...nn.layers import Conv1D
-from ...nn.masks import decoder_mask
+from ...nn.layouts import Packed
 from ...nn.values import whole_number
 from ..base import PreTrainedModel
 from ..config import PretrainedConfig
@@ -28,8 +28,7 @@ from ..decoder import (
     cache_for,
     check_inputs,
     layer_head_mask,
-    past_length,
-    real_mask,
+    mask_of,
     run_blocks,
     token_positions,
 )
@@ -190,9 +189,13 @@ class OpenAIGPTModel(OpenAIGPTPreTrainedModel):
         return self.packaged(self.outputs(inputs, output_hidden_states, output_attentions), return_dict)
 
     def outputs(
-        self, inputs: DecoderInputs, output_hidden_states: bool | None = None, output_attentions: bool | None = None
+        self,
+        inputs: DecoderInputs,
+        output_hidden_states: bool | None = None,
+        output_attentions: bool | None = None,
+        unpad: bool = False,
     ) -> Any:
-        """The same by name, which is what models with a head call; see `forward`."""
+        """The same by name, which is what models with a head call; see `forward`, and `decode` for `unpad`."""
         config = self.config
         need_states = config.output_hidden_states if output_hidden_states is None else output_hidden_states
         need_probs = config.output_attentions if output_attentions is None else output_attentions
@@ -201,35 +204,44 @@ class OpenAIGPTModel(OpenAIGPTPreTrainedModel):
         check_inputs(
             inputs, words=table.num_embeddings, positions=places.num_embeddings, like=table.weight, blocks=self.h
         )
-        decoded = self.decode(inputs, need_states=need_states, need_probs=need_probs)
+        unpad = unpad and not (need_states or need_probs)
+        decoded = self.decode(inputs, need_states=need_states, need_probs=need_probs, unpad=unpad)
         return BaseModelOutputWithPast.of(
             last_hidden_state=decoded.hidden.view(*shape, -1),
             hidden_states=tuple(state.view(*shape, -1) for state in decoded.states) or None,
             attentions=decoded.probs or None,
         )
 
-    def decode(self, inputs: DecoderInputs, *, need_states: bool = False, need_probs: bool = False) -> Decoded:
+    def decode(
+        self, inputs: DecoderInputs, *, need_states: bool = False, need_probs: bool = False, unpad: bool = False
+    ) -> Decoded:
         """The forward that all models and text generation share, without checks.
 
         Args:
             inputs: Flattened.
             need_states: Whether to return the states of the embeddings and all layers.
             need_probs: Whether to return the attention probabilities.
+            unpad: Whether to compute real tokens only, see `packable`; states of padded ones are 0 then. Nothing else
+                can be asked for.
         """
+        if unpad and inputs.attention_mask is not None:
+            inputs = inputs.packed(Packed.from_mask(inputs.attention_mask))
         words = self.tokens_embed(inputs.input_ids) if inputs.inputs_embeds is None else inputs.inputs_embeds
-        hidden = words + self.positions_embed(token_positions(inputs))  # [B, T, H]
+        hidden = words + self.positions_embed(token_positions(inputs))  # [B, T, H], or [N, H]
         if inputs.token_type_ids is not None:
             hidden = hidden + self.tokens_embed(inputs.token_type_ids)
         decoded = self._run_layers(self.drop(hidden), inputs, need_states, need_probs)
+        if inputs.layout is not None:
+            return decoded._replace(hidden=inputs.layout.restore(decoded.hidden))
         return decoded._replace(states=(*decoded.states, decoded.hidden) if need_states else ())
 
     def _run_layers(self, hidden: Tensor, inputs: DecoderInputs, need_states: bool, need_probs: bool) -> Decoded:
-        """Run the layers on embedded tokens [B, T, H]; see `decode`."""
+        """Run the layers on embedded tokens [B, T, H], or packed ones [N, H]; see `decode`."""
         config = self.config
         return run_blocks(
             self.h,
             hidden,
-            decoder_mask(real_mask(inputs.attention_mask), hidden.shape[1], past_length(inputs.past), hidden),
+            mask_of(inputs, hidden),
             inputs.past,
             layer_head_mask(inputs.head_mask, config.n_layer, config.n_head, hidden),
             need_states=need_states,

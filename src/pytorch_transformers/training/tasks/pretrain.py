@@ -210,8 +210,9 @@ class NextTokens(_OfStreams):
         return self._rows(training=True)  # type: ignore[return-value]  # a dataset: places and a length
 
     def objective(self) -> Objective:
-        """Mean over all tokens that have one before them; no scores are kept."""
-        return LabelLoss({"labels": "loss"}, shifted=("labels",), output_logits=False)
+        """Mean over all tokens that have one before them; no scores are kept, and padding is not computed."""
+        cache: dict[str, Any] = {"use_cache": False} if self.family == "gpt2" else {}
+        return LabelLoss({"labels": "loss"}, shifted=("labels",), output_logits=False, **cache)
 
     def keep(self, output: Any, batch: dict[str, Tensor]) -> Sequence[Any]:
         """Of each row: loss, hits and number of tokens."""

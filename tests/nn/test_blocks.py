@@ -19,7 +19,7 @@ from pytorch_transformers.nn.activations import ACTIVATIONS, get_activation
 from pytorch_transformers.nn.attention import attend, merge_heads
 from pytorch_transformers.nn.fused import FusedLinear, can_fuse
 from pytorch_transformers.nn.layers import TiedLinear
-from pytorch_transformers.nn.layouts import Packed, Padded
+from pytorch_transformers.nn.layouts import Packed, Padded, rows_to_add
 from pytorch_transformers.nn.losses import classification_loss, regression_loss, span_loss
 from pytorch_transformers.nn.masks import additive_key_mask
 from pytorch_transformers.nn.pruning import kept_columns, prune_linear_layer
@@ -147,11 +147,84 @@ def test_packed_attention_of_any_lengths(lengths: list[int], grad: bool, joined:
         firsts, _ = layout.attend(layout.first(q), k, v)
     alone = []
     sizes = [length for count, length in layout.runs for _ in range(count)]
-    for a, b, c in zip(q.split(sizes), k.split(sizes), v.split(sizes), strict=True):
+    for a, b, c in zip(*(x[: sum(sizes)].split(sizes) for x in (q, k, v)), strict=True):
         one, _ = Padded(None).attend(a[None], b[None], c[None])
         alone.append(one[0])
-    assert_same(context, torch.cat(alone), "each sequence for itself")
+    assert_same(context[: sum(sizes)], torch.cat(alone), "each sequence for itself")
+    assert not context[sum(sizes) :].any()
     assert_same(firsts, torch.stack([one[0] for one in alone]), "its first token")
+
+
+@FEW
+@given(lengths=st.lists(st.integers(1, 40), min_size=1, max_size=8), silence=st.booleans())
+def test_packed_causal_attention(lengths: list[int], silence: bool) -> None:
+    """Each sequence for itself, and each token up to itself; in one call too, as on an accelerator."""
+    mask = (torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]).long()
+    layout = Packed.from_mask(mask)
+    query, key, value = (noise(*mask.shape, 3, 5, seed=seed) for seed in (1, 2, 3))
+    head_mask = torch.tensor([1.0, 0.0, 0.5]) if silence else None
+    q, k, v = layout.pack(query), layout.pack(key), layout.pack(value)
+    several, _ = layout.attend(q, k, v, causal=True, head_mask=head_mask)
+    found = layout.restore(several)
+    one_call = layout.restore(layout._attend_padded(q, k, v, 0.0, head_mask, causal=True))
+    for row, length in enumerate(lengths):
+        a, b, c = (x[row : row + 1, :length].transpose(1, 2) for x in (query, key, value))
+        expected, _ = attend(a, b, c, causal=True, head_mask=head_mask)
+        assert_same(found[row, :length], expected[0].transpose(0, 1).flatten(1), "a sequence alone")
+        assert_same(one_call[row, :length], found[row, :length], "in one call")
+
+
+@FEW
+@given(rows=st.integers(0, 100_000))
+def test_few_rows_are_added_and_few_numbers_are_left(rows: int) -> None:
+    like = torch.zeros(())
+    added = rows_to_add(rows, like)
+    assert 0 <= added <= rows / 32
+    assert added == 0 or rows_to_add(rows + added, like) == 0
+    with torch.no_grad():
+        assert rows_to_add(rows, like) == 0
+    assert len({n + rows_to_add(n, like) for n in range(1024, 2048)}) == 33
+
+
+def test_added_rows_are_no_tokens() -> None:
+    """They carry no label and take no attention, and no gradient comes from them."""
+    lengths = torch.tensor([37, 30, 20, 18])
+    mask = (torch.arange(37) < lengths[:, None]).long()
+    layout = Packed.from_mask(mask)
+    assert layout.added == 1
+    x = noise(4, 37, 6).requires_grad_()
+    packed = layout.pack(x)
+    assert len(packed) == 106
+    assert torch.equal(layout.restore(packed), x * mask[..., None])
+    labels = torch.arange(4 * 37).view(4, 37)
+    assert layout.pack_labels(labels).sort().values.tolist() == labels[mask.bool()].tolist()
+    layout.restore(packed).sum().backward()
+    assert x.grad is not None
+    assert torch.equal(x.grad, mask[..., None].expand(4, 37, 6).float())
+    with torch.no_grad():
+        assert Packed.from_mask(mask).added == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("cast", [False, True])
+def test_attention_learns_in_half_precision(dtype: torch.dtype, cast: bool) -> None:
+    """Its gradients are those of float32, but for the rounding of what goes in and comes out."""
+    exact = [noise(2, 3, 20, 8, seed=seed).to(dtype).float().requires_grad_() for seed in (1, 2, 3)]
+    half = [x.detach().to(dtype).requires_grad_() for x in exact]
+    mask = torch.zeros(2, 1, 1, 20)
+    mask[1, ..., 15:] = -10000.0
+    expected, _ = attend(*exact, mask=mask)
+    with torch.autocast("cpu", dtype, enabled=cast):
+        found, _ = attend(*half, mask=mask.to(dtype))
+    assert found.dtype == dtype
+    limit = torch.finfo(dtype).eps
+    assert (found.float() - expected).abs().max() < limit * expected.abs().max()
+    expected.sum().backward()
+    found.sum().backward()
+    for ours, theirs in zip(half, exact, strict=True):
+        assert ours.grad is not None
+        assert theirs.grad is not None
+        assert (ours.grad.float() - theirs.grad).abs().max() < 4 * limit * theirs.grad.abs().max()
 
 
 def test_mask_blocks_in_every_type() -> None:

@@ -94,19 +94,32 @@ def _windows(x: Tensor, start: int, count: int, step: int, width: int) -> Tensor
     return x.as_strided((count, A, width, D), (step * row, head, row, place), x.storage_offset() + start * row)
 
 
+def rows_to_add(rows: int, like: Tensor) -> int:
+    """How many rows to add to that many, so that a training meets the same numbers of rows again.
+
+    On a CPU oneDNN compiles its kernels for each number of rows anew, which takes 5 ms and more for each product of
+    each layer; the numbers that are left differ by 2 to 3 %. Elsewhere, and without gradients, none.
+    """
+    if like.device.type != "cpu" or not torch.is_grad_enabled():
+        return 0
+    return -rows % max(1, 1 << (rows.bit_length() - 6)) if rows >= 64 else 0
+
+
 @dataclass(frozen=True)
 class Packed:
     """Real tokens only, [N, ...]: the sequences stand one after the other, shorter ones first.
 
     Sequences of one length form a run, which is a rectangle without padding: attention over it needs no mask and no
-    copy. Sorting by length makes the runs long; `restore` and `first_in_batch_order` undo it.
+    copy. Sorting by length makes the runs long; `restore` and `first_in_batch_order` undo it. In training on a CPU a
+    few more rows may follow, see `rows_to_add`: N counts them, attention gives 0 there, `restore` leaves them out.
     """
 
-    rows: Tensor  # [N] index of each packed token in the flattened rectangle, b * T + t
+    rows: Tensor  # [real] index of each packed token in the flattened rectangle, b * T + t
     starts: Tensor  # [B] where each sequence starts among the packed tokens, shortest first
     inverse: Tensor  # [B] place in that order of each sequence of the batch
     runs: tuple[tuple[int, int], ...]  # (sequences, their length)
     shape: tuple[int, int]  # (B, T)
+    added: int = 0  # rows that are no tokens
 
     @classmethod
     def from_mask(cls, attention_mask: Tensor) -> "Packed":
@@ -121,16 +134,22 @@ class Packed:
         rows = order[at // T] * T + at % T
         values, counts = lengths.unique_consecutive(return_counts=True)
         runs = tuple(zip(counts.tolist(), values.tolist(), strict=True))
-        return cls(rows, lengths.cumsum(0) - lengths, order.argsort(), runs, (B, T))
+        added = rows_to_add(len(rows), attention_mask)
+        return cls(rows, lengths.cumsum(0) - lengths, order.argsort(), runs, (B, T), added)
 
     def pack(self, x: Tensor) -> Tensor:
         """[B, T, ...] -> [N, ...]."""
-        return x.flatten(0, 1).index_select(0, self.rows)
+        rows = torch.cat([self.rows, self.rows[:1].expand(self.added)]) if self.added else self.rows
+        return x.flatten(0, 1).index_select(0, rows)
+
+    def pack_labels(self, labels: Tensor) -> Tensor:
+        """[B, T] -> [real]: what is added has no label."""
+        return labels.flatten().index_select(0, self.rows)
 
     def restore(self, x: Tensor) -> Tensor:
         """[N, ...] -> [B, T, ...], zeros at padded positions."""
         flat = x.new_zeros(self.shape[0] * self.shape[1], *x.shape[1:])
-        return flat.index_copy(0, self.rows, x).unflatten(0, self.shape)
+        return flat.index_copy(0, self.rows, x[: len(self.rows)]).unflatten(0, self.shape)
 
     def attend(
         self,
@@ -159,6 +178,9 @@ class Packed:
             return self._attend_padded(query, key, value, dropout, head_mask, causal), None
         firsts_only = query.shape[0] != key.shape[0]
         sizes = [count * length for count, length in self.runs]
+        if self.added:
+            key, value = key[: len(self.rows)], value[: len(self.rows)]
+            query = query if firsts_only else query[: len(self.rows)]
         queries = query.split([count for count, _ in self.runs] if firsts_only else sizes)
         plain = torch.is_grad_enabled() or head_mask is not None or dropout > 0 or causal
         contexts: list[Tensor] = []
@@ -174,6 +196,8 @@ class Packed:
                 q = q.unflatten(0, (count, -1)).transpose(1, 2)
                 contexts += [merge_heads(x).flatten(0, 1) for x in _attend_run(q, key, value, start, length)]
                 start += count * length
+        if self.added and not firsts_only:
+            contexts.append(contexts[0].new_zeros(self.added, contexts[0].shape[1]))
         return (contexts[0] if len(contexts) == 1 else torch.cat(contexts)), None
 
     def _attend_padded(

@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,13 +109,14 @@ def test_blocks_cover_the_stream(stream: TokenStream, length: int, data: st.Data
 
 
 def test_what_cannot_be_used(stream: TokenStream, tmp_path: Path) -> None:
-    for make, message in (
-        (lambda: StreamBlocks(stream, 1), "length is 1"),
-        (lambda: StreamBlocks(stream, 8, stride=9), "stride is 9; it should be from 1 to the length"),
-        (lambda: StreamBlocks(stream, 10**6, drop_last=True), "fewer than one block"),
-    ):
+    cases: tuple[tuple[int, dict[str, Any], str], ...] = (
+        (1, {}, "length is 1"),
+        (8, {"stride": 9}, "stride is 9; it should be from 1 to the length"),
+        (10**6, {"drop_last": True}, "fewer than one block"),
+    )
+    for length, more, message in cases:
         with pytest.raises(ValueError, match=message):
-            make()
+            StreamBlocks(stream, length, **more)
     (tmp_path / "in.txt").write_text("\n \n", encoding="utf-8")
     with pytest.raises(ValueError, match="there is no text"):
         write_stream(tmp_path / "in.txt", make_tokenizer(1), tmp_path / "out")

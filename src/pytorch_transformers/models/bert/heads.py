@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...nn.activations import get_activation
 from ...nn.checks import check_classes, check_label_shape, check_shape, check_tensor, recording
 from ...nn.layers import TiedLinear
-from ...nn.layouts import Packed, Padded
+from ...nn.layouts import Packed, Padded, rows_to_add
 from ...nn.losses import classification_loss, regression_loss, span_loss
 from ..outputs import (
     BertForPreTrainingOutput,
@@ -138,13 +139,17 @@ class _WithVocabulary(BertPreTrainedModel):
             return layout.restore(hidden), labels
         if isinstance(layout, Packed):
             check_classes(name, labels, layout.shape, self.config.vocab_size)
-            labels = layout.pack(labels)
+            labels = layout.pack_labels(labels)
         else:
             check_classes(name, labels, hidden.shape[:2], self.config.vocab_size)
             hidden, labels = hidden.flatten(0, 1), labels.flatten()
         # At 15 % masked tokens the projection onto the vocabulary is a seventh of the work this way.
         labelled = (labels >= 0).nonzero()[:, 0]
-        return hidden.index_select(0, labelled), labels[labelled]
+        labels = labels[labelled]
+        if added := rows_to_add(len(labelled), labelled):
+            labelled = torch.cat([labelled, labelled[:1].expand(added)])
+            labels = F.pad(labels, (0, added), value=-1)
+        return hidden.index_select(0, labelled), labels
 
 
 class BertForPreTraining(_WithVocabulary):

@@ -1,5 +1,6 @@
 """Paragraphs as tokens that know their characters, many at once, in one process or several."""
 
+import os
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -12,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from .squad_cache import Tokens, load_tokens, save_tokens, token_file
+
 if TYPE_CHECKING:
     from ..tokenizers.base import PreTrainedTokenizer
 
 _CHUNK: Final = 128  # paragraphs that go to the tokenizer at once: enough for its batches, few enough for progress
-
-#: ids, first characters and ends of the tokens of a text: [3, tokens].
-Tokens = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,10 @@ class Paragraph:
 
 
 def tokenize_paragraphs(
-    texts: Sequence[str], tokenizer: "PreTrainedTokenizer", processes: int = 1
+    texts: Sequence[str],
+    tokenizer: "PreTrainedTokenizer",
+    processes: int = 1,
+    cache: str | os.PathLike[str] | None = None,
 ) -> Iterator[tuple[Paragraph, list[int]]]:
     """Turn paragraphs into tokens; a bar shows the progress where somebody can see it.
 
@@ -68,16 +71,26 @@ def tokenize_paragraphs(
         texts: The paragraphs.
         tokenizer: The tokenizer.
         processes: How many processes to use; more than one are spawned.
+        cache: A folder that keeps the tokens, and has those of earlier runs; None keeps nothing.
 
     Yields:
         Each paragraph, with the ids of its tokens; no special tokens are put around them, and none are cut off.
     """
+    file = None if cache is None else token_file(cache, texts, tokenizer)
+    tokens: Iterable[Tokens] | None = None if file is None else load_tokens(file, len(texts))
+    if tokens is None:
+        tokens = _tokenize_all(texts, tokenizer, processes)
+        if file is not None:
+            tokens = list(tokens)
+            save_tokens(file, tokens)
+    for text, (ids, starts, ends) in zip(texts, tokens, strict=True):
+        yield Paragraph(text, starts, ends), ids.tolist()
+
+
+def _tokenize_all(texts: Sequence[str], tokenizer: "PreTrainedTokenizer", processes: int) -> Iterator[Tokens]:
     chunks = [texts[i : i + _CHUNK] for i in range(0, len(texts), _CHUNK)]
-    with tqdm(total=len(texts), desc="Paragraphs", unit="", disable=None) as bar:
-        tokens = _tokenize_chunks(chunks, tokenizer, min(processes, len(chunks)))
-        for text, (ids, starts, ends) in zip(texts, tokens, strict=True):
-            bar.update()
-            yield Paragraph(text, starts, ends), ids.tolist()
+    tokens = _tokenize_chunks(chunks, tokenizer, min(processes, len(chunks)))
+    yield from tqdm(tokens, total=len(texts), desc="Paragraphs", unit="", disable=None)
 
 
 def _tokenize_chunks(chunks: list[Sequence[str]], tokenizer: "PreTrainedTokenizer", processes: int) -> Iterator[Tokens]:

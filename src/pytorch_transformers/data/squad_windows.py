@@ -4,11 +4,11 @@ Source: google-research/bert, run_squad.py (Devlin et al. 2019): the windows, th
 context around it, and where an answer is marked that is outside of a window.
 Different from it: a paragraph is turned into tokens once for all its questions, and tokens know their characters, so
 an answer is marked by the tokens that cover it and read back as the very characters of the paragraph. No words need to
-be matched, which loses characters with odd white space and in languages that do not put spaces between words. Rows
-are made again for each run and not kept in a file: the official training set takes less than a minute on one core.
+be matched, which loses characters with odd white space and in languages that do not put spaces between words.
 """
 
 import logging
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -88,6 +88,7 @@ def encode_questions(
     max_query_length: int = 64,
     training: bool = False,
     processes: int = 1,
+    cache: str | os.PathLike[str] | None = None,
 ) -> SquadFeatures:
     """Turn questions into rows of ids, one for each window over their paragraph.
 
@@ -103,6 +104,7 @@ def encode_questions(
         processes: How many processes turn paragraphs into tokens. More than one are started anew (spawned), so a
             script that asks for them must have its work below `if __name__ == "__main__":`. It pays from some
             ten thousand paragraphs.
+        cache: A folder that keeps the tokens of the paragraphs for later runs, see `squad_cache`; None keeps nothing.
 
     Raises:
         ValueError: A number is too small, `max_seq_length` is more than the tokenizer's limit, a question leaves no
@@ -129,7 +131,7 @@ def encode_questions(
                 f"max_query_length ({max_query_length})"
             )
     contexts = list(dict.fromkeys(question.context for question in questions))
-    paragraphs = dict(zip(contexts, tokenize_paragraphs(contexts, tokenizer, processes), strict=True))
+    paragraphs = dict(zip(contexts, tokenize_paragraphs(contexts, tokenizer, processes, cache), strict=True))
     types = "token_type_ids" in tokenizer.model_input_names
     features = SquadFeatures()
     for number, (question, ids, room) in enumerate(zip(questions, asked, rooms, strict=True)):

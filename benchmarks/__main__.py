@@ -20,6 +20,7 @@ import torch
 from . import (
     classic,
     conversion,
+    data_creation,
     environment,
     features,
     finetuning,
@@ -55,6 +56,7 @@ SUBJECTS: Final[dict[str, Callable[[Plan, Path], Iterator[Result]]]] = {
     "optimizer": optimizer.run,
     "finetuning": finetuning.run,
     "pretraining": pretraining.run,
+    "data_creation": data_creation.run,
 }
 
 

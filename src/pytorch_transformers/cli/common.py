@@ -52,6 +52,16 @@ class Switch(argparse.Action):
         return " | ".join(self.option_strings)
 
 
+def add_model(parser: argparse.ArgumentParser, default: str, *more_names: str) -> None:
+    """The argument that says which model is used: a small one of the repository unless another is named."""
+    parser.add_argument(
+        *("--model", *more_names),
+        default=default,
+        metavar="NAME",
+        help="name, repository, folder or archive of a model (default: %(default)s, a small one of the repository)",
+    )
+
+
 def add_place(parser: argparse.ArgumentParser) -> None:
     """Arguments that say where a model is looked for."""
     parser.add_argument("--cache_dir", metavar="FOLDER", help="folder for downloads (default: the hub's own cache)")

@@ -15,7 +15,8 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from .common import Switch, Verb, add_place, device, place, positive
+from ..hub.shipped import EVALUATE
+from .common import Switch, Verb, add_model, add_place, device, place, positive
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -40,9 +41,7 @@ SPLITS: Final = {"valid": ("valid",), "test": ("test",), "all": ("valid", "test"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the arguments of the verb."""
-    parser.add_argument(
-        *("--model", "--model_name"), required=True, metavar="NAME", help="name, repository, folder or archive"
-    )
+    add_model(parser, EVALUATE, "--model_name")
     parser.add_argument(
         "--corpus", metavar="NAME", help="name, repository, folder, corpus.bin or cache.pkl of a corpus"
     )

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from .common import Switch, Verb, add_place, device, place, positive
+from ..hub.shipped import FILL_MASK
+from .common import Switch, Verb, add_model, add_place, device, place, positive
 
 if TYPE_CHECKING:
     from ..models.bert.heads import BertForMaskedLM
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the arguments of the verb."""
     parser.add_argument("text", nargs="+", metavar="TEXT", help="a text with [MASK] in it, once or more often")
-    parser.add_argument("--model", required=True, metavar="NAME", help="name, repository, folder or archive of a model")
+    add_model(parser, FILL_MASK)
     parser.add_argument("--top_k", type=positive, default=5, metavar="K", help="words for each mask (default: 5)")
     parser.add_argument(
         "--json", action=Switch, default=False, help="print a JSON object for each text on one line (default: no)"

@@ -10,7 +10,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from .common import Switch, Verb, add_place, device, place, positive
+from ..hub.shipped import GENERATE
+from .common import Switch, Verb, add_model, add_place, device, place, positive
 
 if TYPE_CHECKING:
     from ..generation import GeneratedText, TextGenerator
@@ -70,7 +71,7 @@ class _Prompt(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the arguments of the verb."""
     parser.add_argument("prompt", nargs="*", metavar="PROMPT", help="a text to continue")
-    parser.add_argument("--model", required=True, metavar="NAME", help="name, repository, folder or archive of a model")
+    add_model(parser, GENERATE)
     parser.add_argument("--input_file", metavar="FILE", help="prompts, one a line, UTF-8; - is standard input")
     parser.add_argument(
         "--interactive", action=Switch, default=False, help="ask for prompts until the input ends (default: no)"

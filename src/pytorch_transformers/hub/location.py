@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from .cache import cache_folder
 from .download import ask_hub, hub_cache, hub_url, is_url, url_file
 from .names import expanded, hub_address, is_archive, may_be_path, may_be_repository
+from .shipped import SHIPPED, shipped_folder
 
 logger = logging.getLogger(__name__)
 
@@ -145,8 +146,9 @@ def locate(
     """Find the place a name or path means.
 
     The first of these that fits: a folder; a file (an archive is unpacked, any other file is `chosen` and its folder
-    the place); the prefix of a TensorFlow checkpoint; an `http(s)://` address of a file or archive, or of a page of
-    the hub; a shortcut name; a repository `owner/name`. What looks like a path is never sent to the hub.
+    the place); the prefix of a TensorFlow checkpoint; a small model of the repository's folder `assets`; an
+    `http(s)://` address of a file or archive, or of a page of the hub; a shortcut name; a repository `owner/name`. What
+    looks like a path is never sent to the hub.
 
     Args:
         name_or_path: What the user gave; `~` is expanded.
@@ -166,6 +168,8 @@ def locate(
         if name in shortcuts:
             logger.info("%r is also the name of a published model; %s is used.", name, place.description)
         return place
+    if (folder := shipped_folder(name)) is not None:
+        return Folder(folder)
     if (place := _at_address(target, cache, revision, local_files_only)) is not None:
         return place
     hint = _looked_for(name, shortcuts)
@@ -218,7 +222,7 @@ def _unpacked(archive: Path, cache_dir: Path | None, origin: str) -> Folder:
 def _looked_for(name: str, shortcuts: Mapping[str, str]) -> str:
     """What a name could have meant, for the messages when it meant nothing."""
     path = expanded(name).absolute() if "\0" not in name else name
-    known = ", ".join(sorted(shortcuts)) or "none"
+    known = ", ".join(sorted([*shortcuts, *SHIPPED]))
     return (
         f"Looked for a folder, a file or an archive (.tar.gz, .tgz, .tar) at {path}, a TensorFlow checkpoint "
         f"{path}.index, and a repository owner/name on the hub. Known names: {known}."

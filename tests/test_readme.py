@@ -88,7 +88,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def run(command: list[str], folder: Path, endpoint: str) -> str:
     """What a command prints, run in `folder` as a user of a fresh machine would."""
-    for name in ("examples", "notebooks"):
+    for name in ("examples", "notebooks", "assets"):
         (folder / name).symlink_to(ROOT / name)
     switches = {
         "HF_HUB_OFFLINE",

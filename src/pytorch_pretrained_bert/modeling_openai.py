@@ -16,6 +16,7 @@ from pytorch_transformers.models.openai_gpt import model as core
 from pytorch_transformers.models.openai_gpt.config import OpenAIGPTConfig as CoreConfig
 from pytorch_transformers.models.outputs import BaseModelOutputWithPast
 from pytorch_transformers.nn import activations
+from pytorch_transformers.nn.dropout import Dropout
 from pytorch_transformers.nn.fused import VocabularyHead
 from pytorch_transformers.nn.layers import Conv1D as CoreConv1D
 from pytorch_transformers.nn.masks import CausalMask, decoder_mask
@@ -235,12 +236,12 @@ class OpenAIGPTMultipleChoiceHead(ClassicMultipleChoiceHead):
         self.first_dropout = _DropoutOfAllChoices(config.resid_pdrop)
 
 
-class _DropoutOfAllChoices(nn.Dropout):
+class _DropoutOfAllChoices(Dropout):
     """Drops the same numbers of all choices."""
 
-    def forward(self, input: Tensor) -> Tensor:  # the name there
+    def forward(self, x: Tensor) -> Tensor:
         """[B, C, H] -> [B, C, H]."""
-        return F.dropout1d(input.transpose(1, 2), self.p, self.training).transpose(1, 2)
+        return F.dropout1d(x.transpose(1, 2), self.p, self.training).transpose(1, 2)
 
 
 _FACES: Final[Mapping[type[nn.Module], type[nn.Module]]] = {

@@ -649,7 +649,7 @@ def test_dropout_of_attention_is_a_module() -> None:
     """Code that switches all modules of that kind off, or on, reaches it."""
     mine = ours("TransfoXLModel", dropatt=0.5).train()
     rates = [layer.dec_attn.dropatt for layer in mine.layers]
-    assert all(type(rate) is nn.Dropout and rate.p == 0.5 for rate in rates)
+    assert all(isinstance(rate, nn.Dropout) and rate.p == 0.5 for rate in rates)
     steady = ours("TransfoXLModel").train()
     expected = steady(ids())[0]
     assert not torch.allclose(mine(ids())[0], expected)

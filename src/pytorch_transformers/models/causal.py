@@ -13,6 +13,7 @@ from ..generation.prompts import Prompts
 from ..generation.protocol import CausalModel
 from ..generation.results import GenerationOutput
 from ..nn.checks import check_indices, check_label_shape, recording
+from ..nn.dropout import Dropout
 from ..nn.lm_loss import next_token_loss, projected_loss
 from ..nn.losses import classification_loss
 from .base import PreTrainedModel
@@ -31,7 +32,7 @@ class MultipleChoiceHead(nn.Module):
     def __init__(self, width: int, dropout: float) -> None:
         super().__init__()
         self.summary = nn.Linear(width, 1)
-        self.first_dropout = nn.Dropout(dropout)
+        self.first_dropout = Dropout(dropout)
 
     def forward(self, hidden: Tensor, places: Tensor | None) -> Tensor:
         """States [B, C, T, H] and places [B, C] of tokens (None: the last) -> [B, C]."""

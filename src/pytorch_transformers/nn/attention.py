@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .checks import recording
+from .dropout import dropout as drop
 from .masks import causal_mask
 
 _HALF: Final = (torch.bfloat16, torch.float16)
@@ -46,13 +47,29 @@ def attend(
     Returns:
         The context [B, A, Tq, D], and the probabilities [B, A, Tq, Tk] or None.
     """
-    if head_mask is None and not need_probs:
-        if _slow_in_half(query, key):
-            with torch.autocast("cpu", enabled=False):
-                q, k, v = query.float(), key.float(), value.float()
-                added = None if mask is None else mask.float()
-                mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=added, dropout_p=dropout, is_causal=causal)
-            return mixed.to(query.dtype), None
+    if _slow_in_half(query, key):
+        with torch.autocast("cpu", enabled=False):
+            added = None if mask is None else mask.float()
+            qkv = (query.float(), key.float(), value.float())
+            mixed, probs = _attend(*qkv, added, causal, dropout, head_mask, need_probs)
+        return mixed.to(query.dtype), None if probs is None else probs.to(query.dtype)
+    return _attend(query, key, value, mask, causal, dropout, head_mask, need_probs)
+
+
+def _attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    causal: bool,
+    dropout: float,
+    head_mask: Tensor | None,
+    need_probs: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """`attend`, in the types of its inputs."""
+    # On a CPU torch has no kernel with dropout: it takes these steps too, with checks between them.
+    by_steps = head_mask is not None or need_probs or (dropout > 0 and query.device.type == "cpu" and not recording())
+    if not by_steps:
         mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=causal)
         return mixed, None
     scores = (query @ key.transpose(-1, -2)) * query.shape[-1] ** -0.5  # [B, A, Tq, Tk]
@@ -60,7 +77,7 @@ def attend(
         scores = scores + mask
     if causal:
         scores = scores + causal_mask(query.shape[2], key.shape[2], scores)
-    probs = F.dropout(torch.softmax(scores, dim=-1), dropout, training=dropout > 0)
+    probs = drop(torch.softmax(scores, dim=-1), dropout)
     if head_mask is not None:
         probs = probs * head_mask[:, None, None]
     return probs @ value, probs if need_probs else None

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from .activations import Activation
 from .attention import attend, merge_heads
 from .cache import Past, extended
+from .dropout import Dropout
 from .fused import FusableLayer, FusedConv1D, PackedCopy, can_fuse, normalised
 from .layers import Conv1D, prune_conv1d_layer
 from .masks import CausalMask
@@ -52,8 +53,8 @@ class CausalAttention(nn.Module):
         self.kept_heads = list(range(heads))
         self.c_attn = Conv1D(3 * width, width)
         self.c_proj = Conv1D(width, width)
-        self.attn_dropout = nn.Dropout(dropout)
-        self.resid_dropout = nn.Dropout(residual_dropout)
+        self.attn_dropout = Dropout(dropout)
+        self.resid_dropout = Dropout(residual_dropout)
 
     def forward(
         self,
@@ -129,7 +130,7 @@ class FeedForward(nn.Module):
         self.c_fc = Conv1D(inner, width)
         self.c_proj = Conv1D(width, inner)
         self.act = activation
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, hidden: Tensor) -> Tensor:
         """[..., H] -> [..., H]."""

@@ -85,9 +85,10 @@ def test_sentences_lose_nothing_but_space(text: str) -> None:
 def test_blocks_hold_all_sentences_in_order() -> None:
     sentences = [Sentence(number // 3, "x" * (number % 7 + 1)) for number in range(50)]
     blocks = list(blocks_of(sentences, 10))
-    assert [sentence for block in blocks for sentence in block.sentences] == sentences
+    held = [pair for block in blocks for pair in zip(block.documents, block.texts, strict=True)]
+    assert held == sentences
     assert [block.number for block in blocks] == list(range(len(blocks)))
-    sizes = [sum(len(text) for _, text in block.sentences) for block in blocks]
+    sizes = [sum(map(len, block.texts)) for block in blocks]
     assert all(10 <= size < 17 for size in sizes[:-1])
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytorch_transformers import BertTokenizer
 from pytorch_transformers.data.pretraining import (
@@ -18,8 +20,21 @@ from pytorch_transformers.data.pretraining import (
     open_pretraining_data,
 )
 from pytorch_transformers.data.pretraining.documents import Sentence, read_sentences
-from pytorch_transformers.data.pretraining.instances import collect_documents, original_instances, truncate_pair
-from pytorch_transformers.data.pretraining.tfrecord import features_of, parse_example, read_records
+from pytorch_transformers.data.pretraining.instances import (
+    Instance,
+    collect_documents,
+    original_instances,
+    shuffle,
+    truncate_pair,
+)
+from pytorch_transformers.data.pretraining.tfrecord import (
+    _classes,
+    _pack,
+    features_of,
+    pack_instance,
+    parse_example,
+    read_records,
+)
 from pytorch_transformers.data.pretraining.vocabulary import Vocabulary
 from shared_data import shared
 
@@ -115,6 +130,26 @@ def test_recorded_records_are_read(text: Path) -> None:
         data[len(data)]
 
 
+@st.composite
+def masked_instances(draw: st.DrawFn) -> Instance:
+    """Inputs of up to 12 tokens of 1 to 5 bytes each on the wire, up to 4 of them masked."""
+    numbers = st.integers(0, 2**31 - 1) | st.integers(0, 300)
+    ids = draw(st.lists(numbers, max_size=12))
+    positions = draw(st.lists(st.integers(0, 11), max_size=4, unique=True).map(sorted))
+    labels = draw(st.lists(numbers, min_size=len(positions), max_size=len(positions)))
+    return Instance(ids, draw(st.integers(0, len(ids))), draw(st.booleans()), positions, labels)
+
+
+@given(masked_instances())
+def test_a_record_packed_in_two_parts_is_that_of_the_whole(instance: Instance) -> None:
+    options = InstanceOptions(max_seq_length=12, max_predictions_per_seq=4)
+    features = features_of(instance, options)
+    packed = pack_instance(instance, options)
+    assert parse_example(packed) == features
+    whole = _classes()["Features"].FromString(_pack(features))
+    assert packed == _classes()["Example"](features=whole).SerializeToString()
+
+
 def test_several_record_files_take_turns(tmp_path: Path) -> None:
     tokenizer = make_tokenizer(3)
     text = write_documents(tmp_path / "in.txt", make_documents(3, 6))
@@ -200,6 +235,16 @@ def test_files_run_on_as_in_the_original(tmp_path: Path) -> None:
     joined = [sentence.document for sentence in read_sentences([one, two], join_files=True)]
     assert joined == [0, 0, 0, 1]
     assert [sentence.document for sentence in read_sentences([one, two])] == [0, 0, 1, 2]
+
+
+@given(st.integers(0, 300), st.integers(0, 2**32))
+def test_items_are_shuffled_as_python_does(count: int, seed: int) -> None:
+    ours, theirs = list(range(count)), list(range(count))
+    draw, python = random.Random(seed), random.Random(seed)
+    shuffle(ours, draw)
+    python.shuffle(theirs)
+    assert ours == theirs
+    assert draw.getstate() == python.getstate()
 
 
 def test_truncation_of_a_huge_pair_takes_no_longer_than_its_draws() -> None:

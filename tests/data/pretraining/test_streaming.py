@@ -32,7 +32,7 @@ from pytorch_transformers.data.pretraining.create import Mode
 from pytorch_transformers.data.pretraining.draws import generator_of, key_of, uniform, uniform_at
 from pytorch_transformers.data.pretraining.instances import Instance, truncate_pair
 from pytorch_transformers.data.pretraining.pairs import excess
-from pytorch_transformers.data.pretraining.processes import in_processes
+from pytorch_transformers.data.pretraining.processes import workers
 from pytorch_transformers.tokenizers.train import train_wordpiece
 from saved_bert import environment
 
@@ -464,14 +464,16 @@ def test_chinese_running_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_failure_in_a_process_is_that_of_the_program(processes: int) -> None:
-    assert list(in_processes(operator.truediv, 12, [1, 2, 3, 4, 6], processes)) == [12, 6, 4, 3, 2]
-    with pytest.raises(ZeroDivisionError):
-        list(in_processes(operator.truediv, 12, [1, 0, 2, 3, 4, 6, 8, 9], processes))
+    with workers(12, processes) as pool:
+        assert list(pool.map(operator.truediv, [1, 2, 3, 4, 6])) == [12, 6, 4, 3, 2]
+        assert list(pool.map(operator.floordiv, [5, 7])) == [2, 1]
+        with pytest.raises(ZeroDivisionError):
+            list(pool.map(operator.truediv, [1, 0, 2, 3, 4, 6, 8, 9]))
 
 
 def test_no_process() -> None:
-    with pytest.raises(ValueError, match="processes is 0; it should be at least 1"):
-        list(in_processes(operator.truediv, 12, [1], 0))
+    with pytest.raises(ValueError, match="processes is 0; it should be at least 1"), workers(12, 0):
+        pass
 
 
 def test_text_that_gives_no_tokens_is_no_corpus(tmp_path: Path) -> None:

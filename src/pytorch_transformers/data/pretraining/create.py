@@ -27,7 +27,7 @@ from .arrays import map_arrays, sha256_of
 from .documents import Block, Layout, blocks_of, read_sentences
 from .instances import Instance, collect_documents, original_instances
 from .options import InstanceOptions, one_document
-from .processes import in_processes
+from .processes import Workers, workers
 from .rows import instances_of, make_shard, shard_of
 from .shards import INDEX, DataIndex, ShardFacts, shard_name, write_shard
 from .tfrecord import write_tfrecords
@@ -102,7 +102,11 @@ def create_pretraining_data(
                 return earlier
             (folder / INDEX).unlink()
         _begin(folder, work, task)
-        index = _original(folder, task) if mode == "original" else _streaming(folder, work, task, processes)
+        if mode == "original":
+            index = _original(folder, task)
+        else:
+            with workers((folder, work, task), processes) as pool:
+                index = _streaming(folder, work, task, pool)
         index.write(folder)
         for name in _shards_in(folder) - {shard.file for shard in index.shards}:
             (folder / name).unlink()
@@ -300,11 +304,11 @@ def _original(folder: Path, task: _Task) -> DataIndex:
     return replace(task.index(documents, shards), rng_random_after=after)
 
 
-def _streaming(folder: Path, work: Path, task: _Task, processes: int) -> DataIndex:
+def _streaming(folder: Path, work: Path, task: _Task, pool: Workers) -> DataIndex:
     if not (work / TABLE).exists():
         blocks = blocks_of(read_sentences(task.paths, task.layout), task.block_size)
         missing = _counted(blocks, work, done := [0])
-        for _ in _bar(in_processes(_encode, (work, task), missing, processes), "encode", None):
+        for _ in _bar(pool.map(_encode, missing), "encode", None):
             pass
         write_table(work, done[0])
     tokens = Tokens(work)
@@ -313,8 +317,7 @@ def _streaming(folder: Path, work: Path, task: _Task, processes: int) -> DataInd
     if len(tokens) == 1 and task.options.next_sentence:
         _check_single(tokens, task)
     jobs = range(len(tokens.parts) - 1)
-    made = in_processes(_make, (folder, work, task), jobs, processes)
-    return task.index(len(tokens), list(_bar(made, "make", len(jobs))))
+    return task.index(len(tokens), list(_bar(pool.map(_make, jobs), "make", len(jobs))))
 
 
 def _counted(blocks: Iterator[Block], work: Path, done: list[int]) -> Iterator[Block]:
@@ -332,10 +335,10 @@ def _bar(results: Iterator[Any], what: str, total: int | None) -> Iterator[Any]:
     return iter(tqdm(results, desc=what, total=total, unit=" blocks", disable=None))
 
 
-def _encode(shared: tuple[Path, _Task], block: Block) -> None:
-    work, task = shared
+def _encode(shared: tuple[Path, Path, _Task], block: Block) -> None:
+    _, work, task = shared
     path = work / part_name(block.number)
-    write_part(path, block.sentences, task.tokenizer, task.vocabulary.id_type, task.options.most_tokens)
+    write_part(path, block, task.tokenizer, task.vocabulary.id_type, task.options.most_tokens)
 
 
 def _make(shared: tuple[Path, Path, _Task], number: int) -> ShardFacts:

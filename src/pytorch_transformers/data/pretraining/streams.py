@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ...files import atomic_write, write_json
 from ...tokenizers.text_files import LONGEST_LINE, Files, find_text_files, read_lines
 from .arrays import sha256_of
-from .processes import in_processes
+from .processes import workers
 from .rows import Row
 
 if TYPE_CHECKING:
@@ -107,10 +107,13 @@ def write_stream(
     starts, tokens = [0], 0
     folder.mkdir(parents=True, exist_ok=True)
     (folder / INDEX).unlink(missing_ok=True)  # not complete until it is there again
-    with atomic_write(folder / _IDS) as temporary, temporary.open("wb") as stream:
+    with (
+        workers((tokenizer, end_id, kind), processes) as pool,
+        atomic_write(folder / _IDS) as temporary,
+        temporary.open("wb") as stream,
+    ):
         _write_header(stream, kind, 0)
-        shared = (tokenizer, end_id, kind)
-        for ids, ends in in_processes(_encode, shared, _blocks(paths, layout), processes):
+        for ids, ends in pool.map(_encode, _blocks(paths, layout)):
             stream.write(ids.tobytes())
             starts += [tokens + end for end in ends]
             tokens += len(ids)

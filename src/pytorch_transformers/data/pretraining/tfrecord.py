@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import numpy as np
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from google.protobuf.message import DecodeError
 
 from ...checkpoint.tensorflow.table import masked_crc32c
 from ...files import atomic_write
@@ -35,6 +33,8 @@ _FEATURES: Final = {
     "masked_lm_weights": True,
     "segment_ids": False,
 }
+#: How many packed `_common` features are kept, of some hundred bytes each; most inputs are full and need few.
+_KEPT: Final = 1 << 12
 _PACKAGE: Final = "pytorch_transformers.example"
 #: No record of the original is near this long; a damaged length may be anything.
 _LONGEST: Final = 1 << 30
@@ -60,7 +60,7 @@ def write_tfrecords(paths: Sequence[Path], instances: Iterable[Instance], option
         with ExitStack() as opened:
             streams = [opened.enter_context(path.open("wb")) for path in temporary]
             for instance in instances:
-                write_record(streams[count % len(streams)], pack_example(features_of(instance, options)))
+                write_record(streams[count % len(streams)], pack_instance(instance, options))
                 count += 1
     return count
 
@@ -72,16 +72,33 @@ def features_of(instance: Instance, options: InstanceOptions) -> dict[str, Value
         instance: A masked instance with a second text.
         options: Gives T, `max_seq_length`, and P, `max_predictions_per_seq`.
     """
-    longest, most = options.max_seq_length, options.max_predictions_per_seq
-    ids, positions, labels = instance.input_ids, instance.positions or [], instance.labels or []
+    return {**_own(instance, options), **_common(*_sizes(instance, options))}
+
+
+def _own(instance: Instance, options: InstanceOptions) -> dict[str, Values]:
+    """The first of the features: those that each instance has for itself."""
+    most = options.max_predictions_per_seq
     return {
-        "masked_lm_ids": _filled(labels, most),
-        "input_ids": _filled(ids, longest),
-        "masked_lm_positions": _filled(positions, most),
-        "next_sentence_labels": [int(bool(instance.is_random_next))],
-        "input_mask": _filled([1] * len(ids), longest),
-        "masked_lm_weights": [1.0] * len(labels) + [0.0] * (most - len(labels)),
-        "segment_ids": _filled(instance.token_type_ids, longest),
+        "masked_lm_ids": _filled(instance.labels or [], most),
+        "input_ids": _filled(instance.input_ids, options.max_seq_length),
+        "masked_lm_positions": _filled(instance.positions or [], most),
+    }
+
+
+def _sizes(instance: Instance, options: InstanceOptions) -> tuple[int, int, int, bool, int, int]:
+    """All that the others depend on, the arguments of `_common`."""
+    length, masked = len(instance.input_ids), len(instance.labels or [])
+    is_random = bool(instance.is_random_next)
+    return length, instance.second, masked, is_random, options.max_seq_length, options.max_predictions_per_seq
+
+
+def _common(length: int, second: int, masked: int, is_random: bool, longest: int, most: int) -> dict[str, Values]:
+    """The last of the features, which are the same in many instances."""
+    return {
+        "next_sentence_labels": [int(is_random)],
+        "input_mask": _filled([1] * length, longest),
+        "masked_lm_weights": [1.0] * masked + [0.0] * (most - masked),
+        "segment_ids": _filled([0] * second + [1] * (length - second), longest),
     }
 
 
@@ -97,8 +114,11 @@ def write_record(stream: BinaryIO, content: bytes) -> None:
         content: What it holds.
     """
     length = struct.pack("<Q", len(content))
-    checksums = (struct.pack("<I", masked_crc32c(part)) for part in (length, content))
-    stream.write(length + next(checksums) + content + next(checksums))
+    stream.write(b"".join((length, _checksum(length), content, _checksum(content))))
+
+
+def _checksum(content: bytes) -> bytes:
+    return struct.pack("<I", masked_crc32c(content))
 
 
 def read_records(path: Path) -> Iterator[bytes]:
@@ -218,19 +238,30 @@ def _instance(features: Mapping[str, Sequence[Any]]) -> Instance:
     )
 
 
-def pack_example(features: Mapping[str, Values]) -> bytes:
-    """The bytes of a `tf.train.Example`, its features in the order of the mapping.
+def pack_instance(instance: Instance, options: InstanceOptions) -> bytes:
+    """The bytes of the `tf.train.Example` of an instance: those of `features_of`, in its order.
 
     Args:
-        features: Name -> whole or real numbers; those of `masked_lm_weights` are real.
+        instance: A masked instance with a second text.
+        options: See `features_of`.
     """
-    message = _classes()["Example"]()
+    # On the wire a map is its entries one after the other, and so those that come again and again are packed once.
+    features = _pack(_own(instance, options)) + _packed_common(*_sizes(instance, options))
+    return bytes(_classes()["PackedExample"](features=features).SerializeToString())
+
+
+def _pack(features: Mapping[str, Values]) -> bytes:
+    message = _classes()["Features"]()
     for name, values in features.items():
-        entry = message.features.feature.add()
-        entry.key = name
-        numbers = entry.value.float_list if _FEATURES.get(name, False) else entry.value.int64_list
+        entry = message.feature.add(key=name)
+        numbers = entry.value.float_list if _FEATURES[name] else entry.value.int64_list
         numbers.value.extend(values)
     return bytes(message.SerializeToString())
+
+
+@functools.lru_cache(_KEPT)
+def _packed_common(length: int, second: int, masked: int, is_random: bool, longest: int, most: int) -> bytes:
+    return _pack(_common(length, second, masked, is_random, longest, most))
 
 
 def parse_example(data: bytes) -> dict[str, list[Any]]:
@@ -242,6 +273,8 @@ def parse_example(data: bytes) -> dict[str, list[Any]]:
     Raises:
         ValueError: It is no such message.
     """
+    from google.protobuf.message import DecodeError
+
     message = _classes()["Example"]()
     try:
         message.ParseFromString(data)
@@ -261,12 +294,15 @@ _MESSAGES: Final = {
     "Entry": (("key", 1, "string"), ("value", 2, "Feature")),
     "Features": (("feature", 1, "Entry*"),),
     "Example": (("features", 1, "Features"),),
+    "PackedExample": (("features", 1, "bytes"),),  # the same on the wire
 }
 
 
 @functools.cache
 def _classes() -> dict[str, Any]:
     """The classes of all messages, in a pool of their own: that of a TensorFlow in the same process has its own."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # not for those who read shards
+
     file = descriptor_pb2.FileDescriptorProto(name=f"{_PACKAGE}.proto", package=_PACKAGE, syntax="proto3")
     kinds = descriptor_pb2.FieldDescriptorProto
     for name, fields in _MESSAGES.items():

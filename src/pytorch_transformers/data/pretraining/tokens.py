@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .arrays import map_arrays, write_arrays
-from .documents import Sentence
+from .documents import Block
 
 if TYPE_CHECKING:
     from ...tokenizers.base import PreTrainedTokenizer
@@ -43,7 +43,7 @@ def encode_plain(tokenizer: "PreTrainedTokenizer", texts: Sequence[str]) -> list
 
 def write_part(
     path: Path,
-    sentences: Sequence[Sentence],
+    block: Block,
     tokenizer: "PreTrainedTokenizer",
     id_type: "np.dtype[Any]",
     longest: int,
@@ -52,7 +52,7 @@ def write_part(
 
     Args:
         path: The file.
-        sentences: What the block holds.
+        block: The sentences.
         tokenizer: Encodes them.
         id_type: A type that holds all its ids.
         longest: Tokens; longer sentences become several, as an input could not hold the whole.
@@ -62,10 +62,10 @@ def write_part(
     """
     rows: list[Sequence[int]] = []
     documents: list[int] = []
-    for sentence, row in zip(sentences, encode_plain(tokenizer, [text for _, text in sentences]), strict=True):
+    for document, row in zip(block.documents, encode_plain(tokenizer, block.texts), strict=True):
         pieces = [row] if 0 < len(row) <= longest else [row[i : i + longest] for i in range(0, len(row), longest)]
         rows += pieces
-        documents += [sentence.document] * len(pieces)
+        documents += [document] * len(pieces)
     offsets = [0, *accumulate(map(len, rows))]
     write_arrays(
         path,

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ...nn.activations import get_activation
 from ...nn.checks import check_classes, check_label_shape, check_shape, check_tensor, recording
+from ...nn.dropout import Dropout
 from ...nn.layers import TiedLinear
 from ...nn.layouts import Packed, Padded, rows_to_add
 from ...nn.losses import classification_loss, regression_loss, span_loss
@@ -318,7 +319,7 @@ class BertForSequenceClassification(BertPreTrainedModel):
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
         self.bert = self._make_encoder(config)
-        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.dropout = Dropout(config.hidden_dropout_prob)
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
 
     def forward(
@@ -364,7 +365,7 @@ class BertForMultipleChoice(BertPreTrainedModel):
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
         self.bert = self._make_encoder(config)
-        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.dropout = Dropout(config.hidden_dropout_prob)
         self.classifier = nn.Linear(config.hidden_size, 1)
 
     def forward(
@@ -437,7 +438,7 @@ class BertForTokenClassification(BertPreTrainedModel):
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
         self.bert = self._make_encoder(config, pooling=False)
-        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.dropout = Dropout(config.hidden_dropout_prob)
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
 
     def forward(

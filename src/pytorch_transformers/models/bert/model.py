@@ -27,6 +27,7 @@ from ...nn.checks import (
     recording,
     values_readable,
 )
+from ...nn.dropout import Dropout
 from ...nn.fused import FusableLayer, FusedLayer, can_fuse, serves
 from ...nn.layouts import Layout, Packed, Padded
 from ...nn.masks import additive_key_mask
@@ -49,7 +50,7 @@ class BertEmbeddings(nn.Module):
         self.position_embeddings = nn.Embedding(config.max_position_embeddings, config.hidden_size)
         self.token_type_embeddings = nn.Embedding(config.type_vocab_size, config.hidden_size)
         self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.dropout = Dropout(config.hidden_dropout_prob)
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -74,7 +75,7 @@ class BertSelfAttention(nn.Module):
         self.head_size = config.hidden_size // config.num_attention_heads
         #: Heads that are left, in the original numbering.
         self.kept_heads = list(range(config.num_attention_heads))
-        self.dropout = nn.Dropout(config.attention_probs_dropout_prob)  # its rate and mode; attention itself drops
+        self.dropout = Dropout(config.attention_probs_dropout_prob)  # its rate and mode; attention itself drops
         self.query = nn.Linear(config.hidden_size, config.hidden_size)
         self.key = nn.Linear(config.hidden_size, config.hidden_size)
         self.value = nn.Linear(config.hidden_size, config.hidden_size)
@@ -107,7 +108,7 @@ class BertSelfOutput(nn.Module):
         super().__init__()
         self.dense = nn.Linear(config.hidden_size, config.hidden_size)
         self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.dropout = Dropout(config.hidden_dropout_prob)
 
     def forward(self, context: Tensor, residual: Tensor) -> Tensor:
         """[..., A * D], [..., H] -> [..., H]."""
@@ -159,7 +160,7 @@ class BertOutput(nn.Module):
         super().__init__()
         self.dense = nn.Linear(config.intermediate_size, config.hidden_size)
         self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.dropout = Dropout(config.hidden_dropout_prob)
 
     def forward(self, expanded: Tensor, residual: Tensor) -> Tensor:
         """[..., F], [..., H] -> [..., H]."""

@@ -14,6 +14,7 @@ from ...checkpoint.keymap import KeyMap
 from ...nn.activations import get_activation
 from ...nn.block import DecoderBlock, FeedForward, prune_blocks
 from ...nn.cache import KeyValueCache
+from ...nn.dropout import Dropout
 from ...nn.layers import Conv1D
 from ...nn.layouts import Packed
 from ..base import PreTrainedModel
@@ -112,7 +113,7 @@ class GPT2Model(GPT2PreTrainedModel):
         super().__init__(config)
         self.wte = nn.Embedding(config.vocab_size, config.n_embd)
         self.wpe = nn.Embedding(config.n_positions, config.n_embd)
-        self.drop = nn.Dropout(config.embd_pdrop)
+        self.drop = Dropout(config.embd_pdrop)
         self.h = nn.ModuleList(Block(config.n_ctx, config, scale=True) for _ in range(config.n_layer))
         self.ln_f = nn.LayerNorm(config.n_embd, eps=config.layer_norm_epsilon)
         self._prune_heads({layer: set(heads) for layer, heads in config.pruned_heads.items()})

@@ -16,6 +16,7 @@ from ...checkpoint.keymap import KeyMap
 from ...nn.activations import ACTIVATIONS, Activation, gelu_tanh
 from ...nn.block import DecoderBlock, FeedForward, prune_blocks
 from ...nn.cache import KeyValueCache
+from ...nn.dropout import Dropout
 from ...nn.layers import Conv1D
 from ...nn.layouts import Packed
 from ...nn.values import whole_number
@@ -148,7 +149,7 @@ class OpenAIGPTModel(OpenAIGPTPreTrainedModel):
         super().__init__(config)
         self.tokens_embed = nn.Embedding(config.total_tokens_embeddings, config.n_embd)
         self.positions_embed = nn.Embedding(config.n_positions, config.n_embd)
-        self.drop = nn.Dropout(config.embd_pdrop)
+        self.drop = Dropout(config.embd_pdrop)
         self.h = nn.ModuleList(Block(config.n_ctx, config, scale=True) for _ in range(config.n_layer))
         self._prune_heads({layer: set(heads) for layer, heads in config.pruned_heads.items()})
 

@@ -23,6 +23,7 @@ from ...nn.checks import (
     recording,
     transforming,
 )
+from ...nn.dropout import Dropout
 from ...nn.values import whole_number
 from ..base import PreTrainedModel
 from ..config import PretrainedConfig
@@ -169,7 +170,7 @@ class TransfoXLModel(TransfoXLPreTrainedModel):
             config.div_val,
             proj_same_dim=config.proj_same_dim,
         )
-        self.drop = nn.Dropout(config.dropout)
+        self.drop = Dropout(config.dropout)
         self.r_w_bias = self.r_r_bias = None
         if not config.untie_r:
             self.r_w_bias = nn.Parameter(torch.empty(config.n_head, config.d_head))

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ...nn.attention import attend, merge_heads
 from ...nn.checks import recording, transforming
+from ...nn.dropout import Dropout
 from .memory import LayerMemory
 
 #: Base of the wave lengths (tf/model.py, positional_embedding; Vaswani et al. 2017, section 3.5).
@@ -212,8 +213,8 @@ class RelPartialLearnableMultiHeadAttn(nn.Module):
         self.n_head, self.d_head = n_head, d_head
         self.pre_lnorm = pre_lnorm
         self.qkv_net = nn.Linear(d_model, 3 * n_head * d_head, bias=False)
-        self.drop = nn.Dropout(dropout)
-        self.dropatt = nn.Dropout(dropatt)
+        self.drop = Dropout(dropout)
+        self.dropatt = Dropout(dropatt)
         self.o_net = nn.Linear(n_head * d_head, d_model, bias=False)
         self.layer_norm = nn.LayerNorm(d_model, eps=layer_norm_epsilon)
         self.r_r_bias = nn.Parameter(torch.zeros(n_head, d_head)) if r_r_bias is None else r_r_bias
@@ -310,9 +311,9 @@ class PositionwiseFF(nn.Module):
         self.CoreNet = nn.Sequential(
             nn.Linear(d_model, d_inner),
             nn.ReLU(inplace=True),
-            nn.Dropout(dropout),
+            Dropout(dropout),
             nn.Linear(d_inner, d_model),
-            nn.Dropout(dropout),
+            Dropout(dropout),
         )
         self.layer_norm = nn.LayerNorm(d_model, eps=layer_norm_epsilon)
 

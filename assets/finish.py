@@ -1,6 +1,6 @@
 """Make a model of this folder from what a training left: weights in float16, the record, the curves.
 
-python assets/finish.py RUN OUT
+Usage: python assets/finish.py OUT RUN [EARLIER_RUN]
 """
 
 import json
@@ -17,7 +17,7 @@ RECORD = ("task", "arguments", "seed", "versions", "threads", "training", "metri
 LIMIT = 12_000_000
 
 
-def main(run: Path, out: Path) -> None:
+def main(out: Path, run: Path, earlier: Path | None = None) -> None:
     """Write OUT.
 
     Raises:
@@ -27,10 +27,12 @@ def main(run: Path, out: Path) -> None:
     head = "pre_training" if family.name == "bert" else "language_model"
     family.load(head).from_pretrained(run).half().save_pretrained(out)
     AutoTokenizer.from_pretrained(run).save_pretrained(out)
-    record = json.loads((run / "run.json").read_text(encoding="utf-8"))
-    kept = json.dumps({name: record[name] for name in RECORD}, indent=1)
-    (out / "training.json").write_text(kept + "\n", encoding="utf-8")
-    shutil.copy(run / "report.png", out / "curves.png")
+    for place, suffix in ((run, ""), (earlier, "-first")):
+        if place is not None:
+            record = json.loads((place / "run.json").read_text(encoding="utf-8"))
+            kept = json.dumps({name: record[name] for name in RECORD}, indent=1)
+            (out / f"training{suffix}.json").write_text(kept + "\n", encoding="utf-8")
+            shutil.copy(place / "report.png", out / f"curves{suffix}.png")
     size = (out / "model.safetensors").stat().st_size
     if size > LIMIT:
         raise ValueError(f"{out}: {size:,} bytes of weights; at most {LIMIT:,} are kept here")
@@ -38,4 +40,4 @@ def main(run: Path, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(*map(Path, sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""What the documentation shows runs: Python and shell of README.md and docs/, without the network.
+"""What the documentation shows runs: Python and shell of both README.md and of docs/, without the network.
 
 Names of models lead to a server on this machine. It has tiny random models where BERT-base, GPT-2, OpenAI GPT and
 Transformer-XL are expected, and the real all-MiniLM-L6-v2. Each document runs from top to bottom in a process and a
@@ -23,7 +23,7 @@ from generation.saved_transfo_xl import save_tiny_corpus, save_tiny_transfo_xl
 from hub.server import HubServer
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "assets" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 TINY: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
 COMMANDS = ("MODEL=", "pytorch_transformers ", "python examples/")  # others set up a machine
 

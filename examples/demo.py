@@ -171,7 +171,7 @@ def show_small_models() -> None:
     import torch
 
     from pytorch_transformers import (
-        BertForMaskedLM,
+        BertForPreTraining,
         BertTokenizer,
         GPT2LMHeadModel,
         GPT2Tokenizer,
@@ -181,12 +181,14 @@ def show_small_models() -> None:
     )
 
     tokenizer = BertTokenizer.from_pretrained("bert-mini-books")
-    bert = BertForMaskedLM.from_pretrained("bert-mini-books").eval()
+    bert = BertForPreTraining.from_pretrained("bert-mini-books").eval()
     print("\nbert-mini-books")
     for text in MASKED:
         batch = tokenizer(text, return_tensors="pt")
         with torch.inference_mode():
-            scores = bert(**batch).logits[batch["input_ids"] == tokenizer.mask_token_id].softmax(-1)  # [1, V]
+            scores = (
+                bert(**batch).prediction_logits[batch["input_ids"] == tokenizer.mask_token_id].softmax(-1)
+            )  # [1, V]
         best = scores[0].topk(WORDS)
         words = tokenizer.convert_ids_to_tokens(best.indices.tolist())
         found = ", ".join(f"{word} {share:.2f}" for word, share in zip(words, best.values.tolist(), strict=True))

@@ -39,6 +39,10 @@ def test_bundled_text(demo: ModuleType, tmp_path: Path, capsys: pytest.CaptureFi
     assert "[200, 384] torch.float32" in printed
     assert re.search(r"200 sentences, 2684 tokens in .* sentences/s, .* tokens/s", printed)
     assert (tmp_path / "new" / "folder" / "similarity.png").read_bytes().startswith(PNG)
+    assert re.search(r"He opened the \[MASK\] and went in\.  .*\bdoor 0\.\d\d", printed)
+    assert (
+        len(re.findall(r"^(?:gpt2|transfo-xl)-mini-books\n  The next morning\b.* ", printed, flags=re.MULTILINE)) == 2
+    )
 
 
 def test_own_text_shorter_than_top(demo: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

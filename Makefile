@@ -27,7 +27,7 @@ SOURCES := pyproject.toml requirements/constraints.txt README.md LICENSE NOTICE 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
-demo: $(VENV)/plot.stamp ## Encode a text with a real BERT, print nearest sentences, draw a heat map
+demo: $(VENV)/demo.stamp ## Encode a text with a real BERT, print nearest sentences, draw a heat map
 	@$(BIN)/python examples/demo.py $(ARGS)
 
 test: checks $(VENV)/published.stamp ## Run the checks, then the whole test suite

@@ -239,9 +239,9 @@ class OpenAIGPTMultipleChoiceHead(ClassicMultipleChoiceHead):
 class _DropoutOfAllChoices(Dropout):
     """Drops the same numbers of all choices."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:  # the name there
         """[B, C, H] -> [B, C, H]."""
-        return F.dropout1d(x.transpose(1, 2), self.p, self.training).transpose(1, 2)
+        return F.dropout1d(input.transpose(1, 2), self.p, self.training).transpose(1, 2)
 
 
 _FACES: Final[Mapping[type[nn.Module], type[nn.Module]]] = {

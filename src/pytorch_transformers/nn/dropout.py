@@ -34,9 +34,11 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
 class Dropout(nn.Dropout):
     """`torch.nn.Dropout` on that function."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:  # the name there
         """[...] -> [...]."""
-        return F.dropout(x, self.p, self.training, True) if self.inplace else dropout(x, self.p, self.training)
+        if self.inplace:
+            return super().forward(input)
+        return dropout(input, self.p, self.training)
 
 
 class _Dropout(torch.autograd.Function):

@@ -114,12 +114,14 @@ class Packed:
     few more rows may follow, see `rows_to_add`: N counts them, attention gives 0 there, `restore` leaves them out.
     """
 
-    rows: Tensor  # [real] index of each packed token in the flattened rectangle, b * T + t
+    rows: (
+        Tensor  # [N] index of each packed token in the flattened rectangle, b * T + t; what is added repeats the first
+    )
     starts: Tensor  # [B] where each sequence starts among the packed tokens, shortest first
     inverse: Tensor  # [B] place in that order of each sequence of the batch
     runs: tuple[tuple[int, int], ...]  # (sequences, their length)
     shape: tuple[int, int]  # (B, T)
-    added: int = 0  # rows that are no tokens
+    real: int  # how many of the rows are tokens
 
     @classmethod
     def from_mask(cls, attention_mask: Tensor) -> "Packed":
@@ -134,22 +136,23 @@ class Packed:
         rows = order[at // T] * T + at % T
         values, counts = lengths.unique_consecutive(return_counts=True)
         runs = tuple(zip(counts.tolist(), values.tolist(), strict=True))
-        added = rows_to_add(len(rows), attention_mask)
-        return cls(rows, lengths.cumsum(0) - lengths, order.argsort(), runs, (B, T), added)
+        tokens = len(rows)
+        if added := rows_to_add(tokens, attention_mask):
+            rows = torch.cat([rows, rows[:1].expand(added)])
+        return cls(rows, lengths.cumsum(0) - lengths, order.argsort(), runs, (B, T), tokens)
 
     def pack(self, x: Tensor) -> Tensor:
         """[B, T, ...] -> [N, ...]."""
-        rows = torch.cat([self.rows, self.rows[:1].expand(self.added)]) if self.added else self.rows
-        return x.flatten(0, 1).index_select(0, rows)
+        return x.flatten(0, 1).index_select(0, self.rows)
 
     def pack_labels(self, labels: Tensor) -> Tensor:
         """[B, T] -> [real]: what is added has no label."""
-        return labels.flatten().index_select(0, self.rows)
+        return labels.flatten().index_select(0, self.rows[: self.real])
 
     def restore(self, x: Tensor) -> Tensor:
         """[N, ...] -> [B, T, ...], zeros at padded positions."""
         flat = x.new_zeros(self.shape[0] * self.shape[1], *x.shape[1:])
-        return flat.index_copy(0, self.rows, x[: len(self.rows)]).unflatten(0, self.shape)
+        return flat.index_copy(0, self.rows[: self.real], x[: self.real]).unflatten(0, self.shape)
 
     def attend(
         self,
@@ -178,9 +181,10 @@ class Packed:
             return self._attend_padded(query, key, value, dropout, head_mask, causal), None
         firsts_only = query.shape[0] != key.shape[0]
         sizes = [count * length for count, length in self.runs]
-        if self.added:
-            key, value = key[: len(self.rows)], value[: len(self.rows)]
-            query = query if firsts_only else query[: len(self.rows)]
+        added = len(self.rows) - self.real
+        if added:
+            key, value = key[: self.real], value[: self.real]
+            query = query if firsts_only else query[: self.real]
         queries = query.split([count for count, _ in self.runs] if firsts_only else sizes)
         plain = torch.is_grad_enabled() or head_mask is not None or dropout > 0 or causal
         contexts: list[Tensor] = []
@@ -196,8 +200,8 @@ class Packed:
                 q = q.unflatten(0, (count, -1)).transpose(1, 2)
                 contexts += [merge_heads(x).flatten(0, 1) for x in _attend_run(q, key, value, start, length)]
                 start += count * length
-        if self.added and not firsts_only:
-            contexts.append(contexts[0].new_zeros(self.added, contexts[0].shape[1]))
+        if added and not firsts_only:
+            contexts.append(contexts[0].new_zeros(added, contexts[0].shape[1]))
         return (contexts[0] if len(contexts) == 1 else torch.cat(contexts)), None
 
     def _attend_padded(

@@ -10,6 +10,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import set_seed
 from torch import Tensor, nn
+from torch.optim.lr_scheduler import LambdaLR
 
 from pytorch_transformers import BertConfig, BertForSequenceClassification, BertForTokenClassification
 from pytorch_transformers.data.batches import InputRow, collate
@@ -29,6 +30,41 @@ SIZES: dict[str, Any] = {
     "initializer_range": 0.1,
 }
 NO_DROPOUT: dict[str, Any] = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+
+
+def recorded_training(
+    model: nn.Module,
+    batch: dict[str, Tensor],
+    objective: Objective,
+    folder: Path,
+    accelerator: Accelerator,
+    parts: int = 1,
+    places: Sequence[int] = (0, 1, 2, 3),
+) -> Training:
+    """The five updates that TensorFlow recorded, each on the rows at `places` of the recorded batch."""
+    training = Training(
+        model,
+        [{"input_ids": [0], "place": place} for place in places],
+        objective,
+        TrainingOptions(
+            output_dir=folder,
+            train_batch_size=4,
+            gradient_accumulation_steps=parts,
+            num_train_epochs=5,
+            learning_rate=0.001,
+            weight_decay=0.01,
+            max_grad_norm=1.0,
+            adam_epsilon=1e-6,
+            correct_bias=False,
+            no_cuda=True,
+            save_every=0,
+        ),
+        accelerator,
+        collate=lambda rows: {name: tensor[[row["place"] for row in rows]] for name, tensor in batch.items()},
+    )
+    # The options have no schedule like the original's, whose line begins at step 0 and not at the end of the warm-up.
+    training.schedule = LambdaLR(training.optimizer.optimizer, lambda step: step / 2 if step < 2 else 1.0 - step / 10)
+    return training
 
 
 def some_rows(count: int, seed: int = 0) -> list[Row]:

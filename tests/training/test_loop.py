@@ -9,13 +9,10 @@ import pytest
 import torch
 from accelerate import Accelerator
 from torch import nn
-from torch.optim.lr_scheduler import LambdaLR
 
 from pytorch_transformers import BertConfig, BertForPreTraining, BertForSequenceClassification
 from pytorch_transformers.training.checkpoints import checkpoint_folders
-from pytorch_transformers.training.loop import Training
 from pytorch_transformers.training.objective import LabelLoss
-from pytorch_transformers.training.options import TrainingOptions
 from shared_data import shared
 from training import small
 
@@ -316,27 +313,9 @@ def test_the_recorded_training_of_the_original(tmp_path: Path, parts: int) -> No
     recorded = np.load(shared("goldens", "bert", "pretraining_train5_from_rest.npz"))
     batch = pretraining_batch()
     losses = {"masked_lm_labels": "masked_lm_loss", "next_sentence_label": "next_sentence_loss"}
-    training = Training(
-        pretraining_model(),
-        [{"input_ids": [0], "place": place} for place in range(4)],
-        LabelLoss(losses),
-        TrainingOptions(
-            output_dir=tmp_path,
-            train_batch_size=4,
-            gradient_accumulation_steps=parts,
-            num_train_epochs=5,
-            learning_rate=0.001,
-            weight_decay=0.01,
-            max_grad_norm=1.0,
-            adam_epsilon=1e-6,
-            correct_bias=False,
-            no_cuda=True,
-            save_every=0,
-        ),
-        Accelerator(cpu=True),
-        collate=lambda rows: {name: tensor[[row["place"] for row in rows]] for name, tensor in batch.items()},
+    training = small.recorded_training(
+        pretraining_model(), batch, LabelLoss(losses), tmp_path, Accelerator(cpu=True), parts
     )
-    training.schedule = LambdaLR(training.optimizer.optimizer, lambda step: step / 2 if step < 2 else 1.0 - step / 10)
     training.run()
     np.testing.assert_allclose(small.losses(training), recorded["rec/loss"], rtol=0, atol=1e-5)
     assert small.rates(training)[:-1] == pytest.approx(recorded["rec/learning_rate"][1:])

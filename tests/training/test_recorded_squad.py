@@ -22,13 +22,11 @@ from accelerate import Accelerator
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 from torch import Tensor, nn
-from torch.optim.lr_scheduler import LambdaLR
 
 from pytorch_transformers import BertConfig, BertForQuestionAnswering
 from pytorch_transformers.models.bert.convert import KEY_MAP
 from pytorch_transformers.training.loop import Training
 from pytorch_transformers.training.objective import Batch, Objective, RowLoss
-from pytorch_transformers.training.options import TrainingOptions
 from pytorch_transformers.training.tasks.squad import SpanLoss
 from shared_data import shared
 from training import small
@@ -109,28 +107,7 @@ def training(
 ) -> tuple[Training, ClipsAsTensorFlow]:
     """Five updates, each with all rows of the recorded batch, or with those at `places`."""
     accelerator = ClipsAsTensorFlow(cpu=True)
-    made = Training(
-        model,
-        [{"input_ids": [0], "place": place} for place in places],
-        objective,
-        TrainingOptions(
-            output_dir=folder,
-            train_batch_size=4,
-            gradient_accumulation_steps=parts,
-            num_train_epochs=5,
-            learning_rate=0.001,
-            weight_decay=0.01,
-            max_grad_norm=1.0,
-            adam_epsilon=1e-6,
-            correct_bias=False,
-            no_cuda=True,
-            save_every=0,
-        ),
-        accelerator,
-        collate=lambda rows: {name: tensor[[row["place"] for row in rows]] for name, tensor in batch.items()},
-    )
-    # The options have no schedule like the original's, whose line begins at step 0 and not at the end of the warm-up.
-    made.schedule = LambdaLR(made.optimizer.optimizer, lambda step: step / 2 if step < 2 else 1.0 - step / 10)
+    made = small.recorded_training(model, batch, objective, folder, accelerator, parts, places)
     accelerator.watch(model.bert.embeddings.word_embeddings)
     return made, accelerator
 

@@ -18,11 +18,11 @@ from models.reference import cross_entropy, softmax
 from pytorch_transformers.nn.activations import ACTIVATIONS, get_activation
 from pytorch_transformers.nn.attention import attend, merge_heads
 from pytorch_transformers.nn.fused import FusedLinear, can_fuse
-from pytorch_transformers.nn.layers import TiedLinear
 from pytorch_transformers.nn.layouts import Packed, Padded, rows_to_add
 from pytorch_transformers.nn.losses import classification_loss, regression_loss, span_loss
 from pytorch_transformers.nn.masks import additive_key_mask
 from pytorch_transformers.nn.pruning import kept_columns, prune_linear_layer
+from pytorch_transformers.nn.tied import TiedLinear
 
 FEW = settings(max_examples=25, derandomize=True, database=None)
 

@@ -19,6 +19,7 @@ from ..checkpoint.save import save_bin, save_safetensors, save_sharded
 from ..files import SAFE_WEIGHTS_NAME, WEIGHTS_NAME
 from ..hub import Location, locate
 from ..nn.fused import FusableLayer
+from ..nn.tied import TiedEmbedding
 from ..nn.values import layers_and_heads, whole_number
 from .config import PretrainedConfig
 from .construction import (
@@ -156,7 +157,7 @@ class PreTrainedModel(nn.Module, metaclass=InitialisesItself):
         new_num_tokens = whole_number("new_num_tokens", new_num_tokens, 1)
         if new_num_tokens == old.num_embeddings:
             return old
-        new = nn.Embedding(new_num_tokens, old.embedding_dim, device=old.weight.device, dtype=old.weight.dtype)
+        new = TiedEmbedding(new_num_tokens, old.embedding_dim, device=old.weight.device, dtype=old.weight.dtype)
         kept = min(new_num_tokens, old.num_embeddings)
         with torch.no_grad():
             self._init_weights(new)

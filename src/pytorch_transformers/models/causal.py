@@ -139,10 +139,10 @@ def language_model_output(
     hidden = decoded[0]
     loss = logits = None
     if output_logits or labels is None or recording():
-        logits = lm_head(hidden)[..., :words]
+        logits = _first(lm_head(hidden), words, -1)
         loss = None if labels is None else next_token_loss(logits, labels)
     else:
-        loss = projected_loss(hidden, lm_head.weight[:words], labels)
+        loss = projected_loss(hidden, _first(lm_head.weight, words, 0), labels)
     return CausalLMOutput.of(loss=loss, logits=logits, **_rest(decoded))
 
 
@@ -163,7 +163,7 @@ def double_heads_output(
     if place is not None:
         check_label_shape("mc_token_ids", place, hidden.shape[:-2])
         check_indices("mc_token_ids", place, hidden.shape[-2], "it is a place in the text, counted from 0")
-    lm_logits: Tensor = lm_head(hidden)[..., :words]
+    lm_logits: Tensor = _first(lm_head(hidden), words, -1)
     mc_logits: Tensor = choice_head(hidden, place)
     return DoubleHeadsModelOutput.of(
         lm_loss=None if lm_labels is None else next_token_loss(lm_logits, lm_labels, "lm_labels"),
@@ -177,8 +177,13 @@ def double_heads_output(
 def decode_last(decoder: Any, lm_head: nn.Linear, inputs: DecoderInputs, words: int | None = None) -> Tensor:
     """Scores [B, V] of what follows the last token; no other is projected."""
     hidden: Tensor = decoder.decode(inputs).hidden
-    logits: Tensor = lm_head(hidden[:, -1])[..., :words]
+    logits: Tensor = _first(lm_head(hidden[:, -1]), words, -1)
     return logits
+
+
+def _first(x: Tensor, words: int | None, dim: int) -> Tensor:
+    """The first `words` entries of an axis; all of them as they are, since the gradient of a slice is a copy of all."""
+    return x if words is None or words == x.shape[dim] else x.narrow(dim, 0, words)
 
 
 def _rest(decoded: BaseModelOutputWithPast) -> dict[str, Any]:

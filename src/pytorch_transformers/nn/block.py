@@ -18,6 +18,7 @@ from .fused import FusableLayer, FusedConv1D, PackedCopy, can_fuse, normalised
 from .layers import Conv1D, prune_conv1d_layer
 from .masks import CausalMask
 from .pruning import kept_columns
+from .recompute import after_activation
 
 
 class BlockOutput(NamedTuple):
@@ -134,7 +135,7 @@ class FeedForward(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """[..., H] -> [..., H]."""
-        projected: Tensor = self.dropout(self.c_proj(self.act(self.c_fc(hidden))))
+        projected: Tensor = self.dropout(after_activation(self.c_proj, self.act(self.c_fc(hidden))))
         return projected
 
 

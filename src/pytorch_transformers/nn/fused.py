@@ -18,8 +18,9 @@ from torch import Tensor, nn
 
 from .activations import Activation, gelu, gelu_tanh
 from .checks import recording
-from .layers import Conv1D, TiedLinear
+from .layers import Conv1D
 from .layouts import Layout
+from .tied import TiedLinear
 
 if TYPE_CHECKING:
     from typing_extensions import Self

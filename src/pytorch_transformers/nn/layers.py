@@ -1,12 +1,7 @@
-"""Linear layers: that of OpenAI GPT and GPT-2, and one whose matrix is a table of embeddings, too."""
-
-from typing import Any
+"""The linear layer of OpenAI GPT and GPT-2."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
-
-from .checks import recording, transforming
 
 
 class Conv1D(nn.Module):
@@ -47,45 +42,3 @@ def prune_conv1d_layer(layer: Conv1D, index: Tensor, dim: int = 1) -> Conv1D:
     if dim == 1:
         layer.bias = nn.Parameter(layer.bias.detach().index_select(0, index), layer.bias.requires_grad)
     return layer
-
-
-class TiedLinear(nn.Linear):
-    """A projection onto the vocabulary, [..., H] -> [..., V], without a bias, whose matrix is the table of words.
-
-    Args:
-        width: Size of the hidden states, H.
-        words: Size of the vocabulary, V.
-    """
-
-    def __init__(self, width: int, words: int) -> None:
-        super().__init__(width, words, bias=False)
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        """[..., H] -> [..., V]."""
-        plain = recording() or transforming() or torch.is_autocast_enabled(hidden.device.type)
-        if plain or not torch.is_grad_enabled():
-            return super().forward(hidden)
-        scores: Tensor = _Projection.apply(hidden, self.weight)  # type: ignore[no-untyped-call]
-        return scores
-
-
-class _Projection(torch.autograd.Function):
-    """`F.linear`, except that the gradient of the matrix is no view of another tensor.
-
-    torch adds a second gradient, here that of the looked-up embeddings, in place to what nothing else refers to. That
-    of `F.linear` is the transpose of a tensor, so the sum would be a third tensor of the size of the table.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
-        """[..., in] and [out, in] -> [..., out]."""
-        ctx.save_for_backward(x, weight)
-        return F.linear(x, weight)
-
-    @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        """The gradients, given that of the result."""
-        x, weight = ctx.saved_tensors
-        want_x, want_weight = ctx.needs_input_grad
-        rows, x_rows = slope.reshape(-1, slope.shape[-1]), x.reshape(-1, x.shape[-1])
-        return slope @ weight if want_x else None, rows.t() @ x_rows if want_weight else None

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from .checks import check_classes, values_readable
 from .losses import classification_loss
+from .tied import note_gradient
 
 #: Scores in memory at a time: 2^24 of float32 are 64 MiB. Fewer make the products too small to be fast.
 _SCORES: Final = 1 << 24
@@ -61,41 +62,61 @@ class _Projected(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weight: Tensor, labels: Tensor) -> Tensor:
-        """Loss and gradients, piece by piece."""
-        exact = torch.promote_types(rows.dtype, torch.float32)
-        want_rows, want_weight = ctx.needs_input_grad[:2]
-        rows_grad = torch.empty_like(rows) if want_rows else None
-        weight_grad = torch.zeros_like(weight, dtype=exact) if want_weight else None
-        total = rows.new_zeros((), dtype=exact)
-        count = max(1, len(labels))
-        step = max(1, _SCORES // weight.shape[0])
-        for start in range(0, len(labels), step):
-            piece, wanted = rows[start : start + step], labels[start : start + step, None]
-            scores = (piece @ weight.t()).to(exact)
-            norm = scores.logsumexp(-1, keepdim=True)
-            total += (norm - scores.gather(-1, wanted)).sum()
-            if rows_grad is None and weight_grad is None:
-                continue
-            slope = scores.sub_(norm).exp_()  # softmax, less 1 at the label: the slope of the loss
-            slope.scatter_add_(-1, wanted, slope.new_full(wanted.shape, -1.0))
-            slope = slope.div_(count).to(rows.dtype)
-            if rows_grad is not None:
-                torch.mm(slope, weight, out=rows_grad[start : start + step])
-            if weight_grad is not None:
-                if weight_grad.dtype == slope.dtype:
-                    weight_grad.addmm_(slope.t(), piece)
-                else:  # many small pieces added up in half precision would lose a percent
-                    weight_grad += slope.t() @ piece
-        ctx.save_for_backward(rows_grad, None if weight_grad is None else weight_grad.to(weight.dtype))
-        return total / count
+        """The loss; the gradients wait for `backward`."""
+        loss, *gradients = _pieces(rows, weight, labels, *ctx.needs_input_grad[:2])
+        # Not among the saved tensors: those stay referred to, and torch would add the gradient of the looked-up words
+        # not to this one but into a third tensor of the size of the table.
+        ctx.gradients = gradients
+        ctx.save_for_backward(rows, weight, labels)
+        return loss
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         """The gradients of `forward`, times that of what came after."""
         if torch.is_grad_enabled():  # create_graph=True
             raise RuntimeError("this loss has no second derivatives; ask for the logits too: output_logits=True")
-        rows_grad, weight_grad = ctx.saved_tensors
-        return _times(rows_grad, slope), _times(weight_grad, slope), None
+        tensors = ctx.saved_tensors  # complains of a second time without retain_graph
+        if ctx.gradients is None:
+            _, *ctx.gradients = _pieces(*tensors, *ctx.needs_input_grad[:2])
+        rows_grad, weight_grad = ctx.gradients
+        ctx.gradients = None
+        of_weight = _times(weight_grad, slope)
+        if of_weight is not None:
+            note_gradient(tensors[1], of_weight)
+        return _times(rows_grad, slope), of_weight, None
+
+
+def _pieces(
+    rows: Tensor, weight: Tensor, labels: Tensor, want_rows: bool, want_weight: bool
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Loss and gradients, piece by piece."""
+    exact = torch.promote_types(rows.dtype, torch.float32)
+    rows_grad = torch.empty_like(rows) if want_rows else None
+    weight_grad = torch.zeros_like(weight, dtype=exact) if want_weight else None
+    total = rows.new_zeros((), dtype=exact)
+    count = max(1, len(labels))
+    step = max(1, _SCORES // weight.shape[0])
+    whole = rows.new_empty(min(step, len(labels)), weight.shape[0])  # one piece of scores, for all of them
+    for start in range(0, len(labels), step):
+        piece, wanted = rows[start : start + step], labels[start : start + step, None]
+        scores = torch.mm(piece, weight.t(), out=whole[: len(piece)]).to(exact)
+        # The softmax in place; the sum is divided by the number of rows, since each row is a share of the mean.
+        scores = scores.sub_(scores.amax(-1, keepdim=True))
+        total -= scores.gather(-1, wanted).sum()
+        sums = scores.exp_().sum(-1, keepdim=True)
+        total += sums.log().sum()
+        if rows_grad is None and weight_grad is None:
+            continue
+        slope = scores.div_(sums.mul_(count))
+        slope = slope.scatter_add_(-1, wanted, slope.new_full(wanted.shape, -1.0 / count)).to(rows.dtype)
+        if rows_grad is not None:
+            torch.mm(slope, weight, out=rows_grad[start : start + step])
+        if weight_grad is not None:
+            if weight_grad.dtype == slope.dtype:
+                weight_grad.addmm_(slope.t(), piece)
+            else:  # many small pieces added up in half precision would lose a percent
+                weight_grad += slope.t() @ piece
+    return total / count, rows_grad, None if weight_grad is None else weight_grad.to(weight.dtype)
 
 
 def _times(gradient: Tensor | None, slope: Tensor) -> Tensor | None:

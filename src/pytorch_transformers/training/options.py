@@ -66,7 +66,7 @@ class TrainingOptions:
     weight_decay: float = 0.01
     layer_decay: float = 1.0
     max_grad_norm: float = 1.0
-    adam_epsilon: float = 1e-6
+    adam_epsilon: float = 1e-8
     correct_bias: bool = True
     precision: str = "float32"
     loss_scale: float = 0.0

@@ -218,7 +218,7 @@ def _add_training(parser: argparse.ArgumentParser, defaults: dict[str, Any], pre
     add("--weight_decay", type=float, default=0.01, metavar="X", help="of matrices and embeddings (%(default)s)")
     add("--layer_decay", type=float, default=1.0, metavar="X", help="rate of a layer as a share of the next one's (1)")
     add("--max_grad_norm", type=float, default=1.0, metavar="X", help="longest gradient; 0: no limit (1)")
-    add("--adam_epsilon", type=float, default=1e-6, metavar="X", help="(%(default)s)")
+    add("--adam_epsilon", type=float, default=1e-8, metavar="X", help="added to the root of the squares (%(default)s)")
     add(
         "--correct_bias",
         action=Switch,

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from ...nn.activations import get_activation
 from ...nn.checks import check_classes, check_label_shape, check_shape, check_tensor, recording
 from ...nn.dropout import Dropout
-from ...nn.layers import TiedLinear
 from ...nn.layouts import Packed, Padded, rows_to_add
 from ...nn.losses import classification_loss, regression_loss, span_loss
+from ...nn.tied import TiedLinear
 from ..outputs import (
     BertForPreTrainingOutput,
     MaskedLMOutput,

@@ -32,6 +32,8 @@ from ...nn.fused import FusableLayer, FusedLayer, can_fuse, serves
 from ...nn.layouts import Layout, Packed, Padded
 from ...nn.masks import additive_key_mask
 from ...nn.pruning import kept_columns, prune_linear_layer
+from ...nn.recompute import after_activation
+from ...nn.tied import TiedEmbedding
 from ..base import PreTrainedModel
 from ..config import PretrainedConfig
 from ..outputs import BaseModelOutputWithPooling
@@ -46,7 +48,7 @@ class BertEmbeddings(nn.Module):
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
-        self.word_embeddings = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.word_embeddings: nn.Embedding = TiedEmbedding(config.vocab_size, config.hidden_size)
         self.position_embeddings = nn.Embedding(config.max_position_embeddings, config.hidden_size)
         self.token_type_embeddings = nn.Embedding(config.type_vocab_size, config.hidden_size)
         self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
@@ -164,7 +166,7 @@ class BertOutput(nn.Module):
 
     def forward(self, expanded: Tensor, residual: Tensor) -> Tensor:
         """[..., F], [..., H] -> [..., H]."""
-        normalised: Tensor = self.LayerNorm(residual + self.dropout(self.dense(expanded)))
+        normalised: Tensor = self.LayerNorm(residual + self.dropout(after_activation(self.dense, expanded)))
         return normalised
 
 

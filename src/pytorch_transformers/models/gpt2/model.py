@@ -17,6 +17,7 @@ from ...nn.cache import KeyValueCache
 from ...nn.dropout import Dropout
 from ...nn.layers import Conv1D
 from ...nn.layouts import Packed
+from ...nn.tied import TiedEmbedding
 from ..base import PreTrainedModel
 from ..config import PretrainedConfig
 from ..decoder import (
@@ -111,7 +112,7 @@ class GPT2Model(GPT2PreTrainedModel):
 
     def __init__(self, config: GPT2Config) -> None:
         super().__init__(config)
-        self.wte = nn.Embedding(config.vocab_size, config.n_embd)
+        self.wte: nn.Embedding = TiedEmbedding(config.vocab_size, config.n_embd)
         self.wpe = nn.Embedding(config.n_positions, config.n_embd)
         self.drop = Dropout(config.embd_pdrop)
         self.h = nn.ModuleList(Block(config.n_ctx, config, scale=True) for _ in range(config.n_layer))

@@ -19,6 +19,7 @@ from ...nn.cache import KeyValueCache
 from ...nn.dropout import Dropout
 from ...nn.layers import Conv1D
 from ...nn.layouts import Packed
+from ...nn.tied import TiedEmbedding
 from ...nn.values import whole_number
 from ..base import PreTrainedModel
 from ..config import PretrainedConfig
@@ -147,7 +148,7 @@ class OpenAIGPTModel(OpenAIGPTPreTrainedModel):
 
     def __init__(self, config: OpenAIGPTConfig) -> None:
         super().__init__(config)
-        self.tokens_embed = nn.Embedding(config.total_tokens_embeddings, config.n_embd)
+        self.tokens_embed: nn.Embedding = TiedEmbedding(config.total_tokens_embeddings, config.n_embd)
         self.positions_embed = nn.Embedding(config.n_positions, config.n_embd)
         self.drop = Dropout(config.embd_pdrop)
         self.h = nn.ModuleList(Block(config.n_ctx, config, scale=True) for _ in range(config.n_layer))

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...nn.checks import recording, transforming
+from ...nn.tied import TiedEmbedding, note_gradient
 from .config import check_cutoffs
 
 #: Scores in memory at a time: 2^22 of float32 are 16 MiB. And words of a block at least, for products to be fast.
@@ -102,7 +103,7 @@ class AdaptiveEmbedding(nn.Module):
         self._cutoffs = list(cutoffs)
         self.emb_scale = d_proj**0.5
         self._parts = _tables(clusters(n_token, d_embed, cutoffs, div_val), div_val)
-        self.emb_layers = nn.ModuleList(nn.Embedding(part.words, part.width) for part in self._parts)
+        self.emb_layers = nn.ModuleList(TiedEmbedding(part.words, part.width) for part in self._parts)
         wanted = [_projected(part, d_proj, div_val, proj_same_dim) for part in self._parts]
         self.emb_projs = _matrices(wanted, self._parts, d_proj)
 
@@ -410,6 +411,9 @@ class _ClusterLosses(torch.autograd.Function):
                     if of_bias is not None:
                         of_bias.copy_(change[:, span].sum(0))
             gradients[2 + number] = None if of_rows is None else of_rows.to(rows.dtype)
+        for tensor, gradient in zip(saved, gradients, strict=True):
+            if gradient is not None:
+                note_gradient(tensor, gradient)
         return None, None, *gradients
 
 

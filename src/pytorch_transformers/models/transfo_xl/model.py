@@ -24,6 +24,7 @@ from ...nn.checks import (
     transforming,
 )
 from ...nn.dropout import Dropout
+from ...nn.tied import TiedEmbedding
 from ...nn.values import whole_number
 from ..base import PreTrainedModel
 from ..config import PretrainedConfig
@@ -117,7 +118,7 @@ class TransfoXLPreTrainedModel(PreTrainedModel):
             raise ValueError(
                 f"new_num_tokens: {new_num_tokens}, but the last cluster begins at word {start}; keep more"
             )
-        new = nn.Embedding(words, old.embedding_dim, device=old.weight.device, dtype=old.weight.dtype)
+        new = TiedEmbedding(words, old.embedding_dim, device=old.weight.device, dtype=old.weight.dtype)
         kept = min(words, old.num_embeddings)
         with torch.no_grad():
             self._init_weights(new)

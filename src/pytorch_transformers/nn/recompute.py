@@ -1,0 +1,79 @@
+"""Results of activations are computed again in the backward pass rather than kept: a quarter of what a layer keeps.
+
+The feed-forward part of a layer has its widest tensors twice, before and after the activation: autograd keeps the one
+for the slope of the activation, the other for the gradient of the matrix that follows. The second is the first put
+through a function that takes a hundredth of the time of the matrix, so it is put through it again (as a selective form
+of Chen et al. 2016, arXiv:1604.06174).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.graph import Node, saved_tensors_hooks
+
+from .checks import recording, transforming
+
+#: Name of the step in autograd's graph -> its result, from what it keeps. Functions whose slope is computed from the
+#: result (relu, tanh) keep that, and their result is there anyway.
+_RESULT_OF: Final[Mapping[str, Callable[[Any], Tensor]]] = {
+    "GeluBackward0": lambda step: F.gelu(step._saved_self, approximate=step._saved_approximate),
+    "SiluBackward0": lambda step: F.silu(step._saved_self),
+}
+
+
+def after_activation(linear: nn.Module, x: Tensor) -> Tensor:
+    """Compute `linear(x)`; where `x` [..., in] is the result of a gelu or a swish, it is not kept for the gradient.
+
+    It is kept where others say how tensors are kept: gradient checkpointing, `torch.autograd.graph.save_on_cpu`.
+    """
+    plain = recording() or transforming() or _others_keep()
+    step = None if plain else x.grad_fn
+    if step is None or step.name() not in _RESULT_OF:
+        projected: Tensor = linear(x)
+        return projected
+    place, count, dtype = x.data_ptr(), x.numel(), x.dtype
+
+    def pack(kept: Tensor) -> "_Again | _Kept":
+        same = kept.data_ptr() == place and kept.numel() == count and kept.dtype == dtype and kept.is_contiguous()
+        return _Again(step, kept.shape) if same else _Kept(kept, kept._version)
+
+    with saved_tensors_hooks(pack, lambda packed: packed.unpack()):
+        result: Tensor = linear(x)
+    return result
+
+
+def _others_keep() -> bool:
+    """Whether hooks on kept tensors are set already; torch has no public way to ask, so without this one: perhaps."""
+    top = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
+    return top is None or top(False) is not None
+
+
+class _Again(NamedTuple):
+    """The result of a step, in some shape."""
+
+    step: Node
+    shape: torch.Size
+
+    @torch.no_grad()
+    def unpack(self) -> Tensor:
+        """Compute it; autograd puts it back into its graph where second derivatives are asked for."""
+        return _RESULT_OF[self.step.name()](self.step).view(self.shape)
+
+
+class _Kept(NamedTuple):
+    """Any other tensor, and how often it had been changed in place: autograd leaves that check to its hooks."""
+
+    tensor: Tensor
+    version: int
+
+    def unpack(self) -> Tensor:
+        """Give it, if it is what it was."""
+        if self.tensor._version != self.version:
+            raise RuntimeError(
+                f"a tensor {list(self.tensor.shape)} that the gradient needs was changed in place between forward and "
+                "backward (an optimizer's step, or a weight that was written to); change it after backward()"
+            )
+        return self.tensor

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from .checks import recording
 from .dropout import dropout as drop
+from .dropout import mix_dropped
 from .masks import causal_mask
 
 _HALF: Final = (torch.bfloat16, torch.float16)
@@ -77,7 +78,10 @@ def _attend(
         scores = scores + mask
     if causal:
         scores = scores + causal_mask(query.shape[2], key.shape[2], scores)
-    probs = drop(torch.softmax(scores, dim=-1), dropout)
+    probs = torch.softmax(scores, dim=-1)
+    if dropout > 0 and head_mask is None and not need_probs:
+        return mix_dropped(probs, value, dropout), None
+    probs = drop(probs, dropout)
     if head_mask is not None:
         probs = probs * head_mask[:, None, None]
     return probs @ value, probs if need_probs else None

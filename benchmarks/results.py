@@ -52,7 +52,7 @@ TASKS: Final = {
     "rte": Task(
         "RTE",
         "classify --task_name RTE --data_dir {data}/glue/RTE --max_seq_length 256 --train_batch_size 16 "
-        "--learning_rate 1e-4",
+        "--num_train_epochs 6",
         ("accuracy",),
     ),
     "stsb": Task(

@@ -2,7 +2,6 @@
 
 import copy
 import math
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from pytorch_transformers.nn.dropout import Dropout, dropout, mix_dropped
+from pytorch_transformers.nn.dropout import Dropout, dropout
 
 MANY = 200_000
 
@@ -102,53 +101,3 @@ def test_in_place_and_transformed() -> None:
     rows = torch.randn(3, 4)
     mapped = torch.func.vmap(layer, randomness="different")(rows)
     assert mapped.shape == (3, 4)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("p", [0.1, 0.5, 1e-6, 1.0])
-def test_mix_is_dropout_and_product(p: float, dtype: torch.dtype) -> None:
-    """Also where the share is none of the library's, and torch's dropout takes it."""
-    torch.manual_seed(0)
-    probs = torch.softmax(torch.randn(2, 3, 5, 7, dtype=dtype), -1).requires_grad_()
-    value, slope = torch.randn(2, 3, 7, 4, dtype=dtype, requires_grad=True), torch.randn(2, 3, 5, 4, dtype=dtype)
-    torch.manual_seed(1)
-    ours = mix_dropped(probs, value, p)
-    torch.manual_seed(1)
-    theirs = dropout(probs, p) @ value
-    torch.testing.assert_close(ours, theirs)
-    for mine, other in zip(
-        torch.autograd.grad(ours, [probs, value], slope),
-        torch.autograd.grad(theirs, [probs, value], slope),
-        strict=True,
-    ):
-        torch.testing.assert_close(mine, other)
-
-
-def test_derivatives_of_mix() -> None:
-    probs, value = (torch.rand(3, 3, dtype=torch.float64, requires_grad=True) for _ in range(2))
-
-    def seeded(probs: Tensor, value: Tensor) -> Tensor:
-        torch.manual_seed(0)
-        return mix_dropped(probs, value, 0.4)
-
-    assert torch.autograd.gradcheck(seeded, (probs, value))
-    assert torch.autograd.gradgradcheck(seeded, (probs, value))
-
-
-def test_mix_keeps_half_of_what_two_steps_keep() -> None:
-    def kept(function: Callable[[Tensor, Tensor, float], Tensor]) -> int:
-        """Bytes of all tensors that the gradient needs, each once."""
-        probs, value = torch.rand(16, 64, requires_grad=True), torch.rand(64, 2, requires_grad=True)
-        found: dict[int, int] = {}
-
-        def note(x: Tensor) -> Tensor:
-            found[x.data_ptr()] = x.numel() * x.element_size()
-            return x
-
-        softmax = torch.softmax(probs, -1)  # which keeps its result itself
-        with torch.autograd.graph.saved_tensors_hooks(note, lambda x: x):
-            function(softmax, value, 0.5)
-        found.pop(value.data_ptr())
-        return sum({**found, softmax.data_ptr(): softmax.nbytes}.values())
-
-    assert 2 * kept(mix_dropped) == kept(lambda probs, value, p: dropout(probs, p) @ value)

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from .checks import recording
 from .dropout import dropout as drop
-from .dropout import mix_dropped
+from .dropout import levels_dropped
+from .dropped_attention import attend_dropped
 from .masks import causal_mask
 
 _HALF: Final = (torch.bfloat16, torch.float16)
@@ -48,6 +49,9 @@ def attend(
     Returns:
         The context [B, A, Tq, D], and the probabilities [B, A, Tq, Tk] or None.
     """
+    dropped = levels_dropped(query, dropout) if dropout > 0 and head_mask is None and not need_probs else None
+    if dropped is not None and not (mask is not None and mask.requires_grad):
+        return attend_dropped(query, key, value, mask, causal, dropped), None
     if _slow_in_half(query, key):
         with torch.autocast("cpu", enabled=False):
             added = None if mask is None else mask.float()
@@ -68,9 +72,7 @@ def _attend(
     need_probs: bool,
 ) -> tuple[Tensor, Tensor | None]:
     """`attend`, in the types of its inputs."""
-    # On a CPU torch has no kernel with dropout: it takes these steps too, with checks between them.
-    by_steps = head_mask is not None or need_probs or (dropout > 0 and query.device.type == "cpu" and not recording())
-    if not by_steps:
+    if head_mask is None and not need_probs:
         mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=causal)
         return mixed, None
     scores = (query @ key.transpose(-1, -2)) * query.shape[-1] ** -0.5  # [B, A, Tq, Tk]
@@ -78,10 +80,7 @@ def _attend(
         scores = scores + mask
     if causal:
         scores = scores + causal_mask(query.shape[2], key.shape[2], scores)
-    probs = torch.softmax(scores, dim=-1)
-    if dropout > 0 and head_mask is None and not need_probs:
-        return mix_dropped(probs, value, dropout), None
-    probs = drop(probs, dropout)
+    probs = drop(torch.softmax(scores, dim=-1), dropout)
     if head_mask is not None:
         probs = probs * head_mask[:, None, None]
     return probs @ value, probs if need_probs else None

@@ -23,22 +23,10 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
     """
     if not training or p == 0.0:
         return x
-    dropped = _levels_dropped(x, p)
+    dropped = levels_dropped(x, p)
     if dropped is None:
         return F.dropout(x, p)
     result: Tensor = _Dropout.apply(x, dropped)  # type: ignore[no-untyped-call]
-    return result
-
-
-def mix_dropped(probs: Tensor, value: Tensor, p: float) -> Tensor:
-    """Compute `dropout(probs, p) @ value`, [..., Tq, Tk] and [..., Tk, D] -> [..., Tq, D].
-
-    The gradient needs `probs` and the draws, 6 bytes a probability in float32, where two steps would keep 12.
-    """
-    dropped = _levels_dropped(probs, p)
-    if dropped is None:
-        return F.dropout(probs, p) @ value
-    result: Tensor = _DroppedMix.apply(probs, value, dropped)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -52,21 +40,26 @@ class Dropout(nn.Dropout):
         return dropout(input, self.p, self.training)
 
 
-def _levels_dropped(x: Tensor, p: float) -> int | None:
+def levels_dropped(x: Tensor, p: float) -> int | None:
     """How many of the `_LEVELS` stand for a value that is dropped; None where torch's own dropout must do it."""
     dropped = round(p * _LEVELS)
     plain = x.device.type == "cpu" and x.is_floating_point() and 0 < dropped < _LEVELS
     return dropped if plain and not (recording() or transforming()) else None
 
 
-def _draw(shape: torch.Size) -> Tensor:
+def scale_of(dropped: int) -> float:
+    """What kept values are multiplied by, so that the mean stays."""
+    return _LEVELS / (_LEVELS - dropped)
+
+
+def draw(shape: torch.Size) -> Tensor:
     """Levels from -32768 to 32767, one for each value."""
     count = shape.numel()
     draws = torch.empty(-(-count // _DRAWN_TOGETHER), dtype=torch.int64).random_(-(1 << 63), None)
     return draws.view(torch.int16)[:count].view(shape)
 
 
-def _kept(levels: Tensor, dropped: int, dtype: torch.dtype) -> Tensor:
+def kept(levels: Tensor, dropped: int, dtype: torch.dtype) -> Tensor:
     """1 for each value that is kept, 0 for the others."""
     return torch.ge(levels, dropped - _LEVELS // 2, out=torch.empty(levels.shape, dtype=dtype))
 
@@ -77,7 +70,7 @@ class _Dropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, dropped: int) -> Tensor:
         """[...] -> [...]."""
-        factor = _kept(_draw(x.shape), dropped, x.dtype).mul_(_LEVELS / (_LEVELS - dropped))
+        factor = kept(draw(x.shape), dropped, x.dtype).mul_(scale_of(dropped))
         ctx.save_for_backward(factor)
         return x * factor
 
@@ -86,24 +79,3 @@ class _Dropout(torch.autograd.Function):
         """The same factors."""
         (factor,) = ctx.saved_tensors
         return slope * factor, None
-
-
-class _DroppedMix(torch.autograd.Function):
-    """`_Dropout`, and the product after it; what they have in common is multiplied into the smaller tensors."""
-
-    @staticmethod
-    def forward(ctx: Any, probs: Tensor, value: Tensor, dropped: int) -> Tensor:
-        """[..., Tq, Tk] and [..., Tk, D] -> [..., Tq, D]."""
-        levels = _draw(probs.shape)
-        ctx.save_for_backward(probs, value, levels)
-        ctx.dropped = dropped
-        return (_kept(levels, dropped, probs.dtype).mul_(probs) @ value).mul_(_LEVELS / (_LEVELS - dropped))
-
-    @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, None]:
-        """With the same draws."""
-        probs, value, levels = ctx.saved_tensors
-        kept = _kept(levels, ctx.dropped, probs.dtype)
-        slope = slope * (_LEVELS / (_LEVELS - ctx.dropped))
-        of_value = (probs * kept).transpose(-1, -2) @ slope
-        return (slope @ value.transpose(-1, -2)) * kept, of_value, None

@@ -47,9 +47,11 @@ def masks() -> dict[str, Tensor | None]:
     }
 
 
+@pytest.mark.parametrize("keys_kept", [0, KEYS], ids=["again", "kept"])
 @pytest.mark.parametrize("piece", [1, 40, 80, 1 << 18], ids=["a head", "a head again", "two heads", "all"])
 @pytest.mark.parametrize("mask", masks())
-def test_results_and_gradients(mask: str, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_and_gradients(mask: str, piece: int, keys_kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dropped_attention, "_KEYS_KEPT", keys_kept)
     monkeypatch.setattr(dropped_attention, "_PIECE", piece)
     inputs, slope = qkv(), torch.randn(BATCH, HEADS, QUERIES, WIDTH)
     torch.manual_seed(1)
@@ -119,9 +121,10 @@ def test_mask_that_learns() -> None:
     assert mask.grad.any()
 
 
-def test_draws_alone_are_kept() -> None:
-    """Of tensors as large as the scores: 2 bytes for each of them."""
-    large = torch.randn(1, 2, 64, 4, requires_grad=True)
+@pytest.mark.parametrize(("keys", "of_probs"), [(128, 4), (129, 0)])
+def test_what_is_kept(keys: int, of_probs: int) -> None:
+    """Of tensors as large as the scores: 2 bytes a probability, and of short sequences the probabilities."""
+    large = torch.randn(1, 2, keys, 4, requires_grad=True)
     found: dict[int, int] = {}
 
     def note(x: Tensor) -> Tensor:
@@ -130,4 +133,15 @@ def test_draws_alone_are_kept() -> None:
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda x: x):
         attend(large, large, large, dropout=0.5)
-    assert sorted(found.values()) == [large.nbytes, 2 * 2 * 64 * 64]
+    assert abs(sum(found.values()) - large.nbytes - (2 + of_probs) * 2 * keys * keys) < 8  # draws are of 8 bytes
+
+
+def test_many_slopes_at_once() -> None:
+    inputs = qkv()
+    torch.manual_seed(1)
+    result = attend(*inputs, dropout=0.3)[0].flatten()[:3]
+    batched = torch.autograd.grad(result, inputs, torch.eye(3), is_grads_batched=True, retain_graph=True)
+    for row in range(3):
+        alone = torch.autograd.grad(result[row], inputs, retain_graph=True)
+        for several, one in zip(batched, alone, strict=True):
+            torch.testing.assert_close(several[row], one)

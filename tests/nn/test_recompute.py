@@ -136,6 +136,80 @@ def test_activation_changed_in_place_is_not_computed_again(states: Tensor) -> No
     assert torch.equal(linear.get_parameter("weight").grad, plain.get_parameter("weight").grad)  # type: ignore[arg-type]
 
 
+CHANGES: dict[str, Callable[[Tensor], Any]] = {
+    "without gradient": lambda x: x.detach()[:, :1].zero_(),
+    "all of it": lambda x: x.detach().mul_(2.0),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("when", ["before", "by a hook", "by a module"])
+def test_what_others_change_in_place_is_kept(when: str, change: str, states: Tensor) -> None:
+    """What is computed again would be the result as it was before; torch's gradient is of what it became."""
+
+    def gradient(project: Callable[[nn.Module, Tensor], Tensor]) -> Tensor:
+        linear = layer("linear")
+        weight = linear.get_parameter("weight")
+        activated = gelu(states)
+        if when == "before":
+            CHANGES[change](activated)
+        elif when == "by a hook":
+            linear.register_forward_pre_hook(lambda _, given: (CHANGES[change](given[0]), None)[1])
+        else:
+            linear = nn.Sequential(Changed(CHANGES[change]), linear)
+        (result,) = torch.autograd.grad(project(linear, activated).square().sum(), weight)
+        return result
+
+    assert torch.equal(gradient(after_activation), gradient(lambda linear, x: linear(x)))
+
+
+class Changed(nn.Module):
+    """Changes what it is given, as a dropout in place does."""
+
+    def __init__(self, change: Callable[[Tensor], Any]) -> None:
+        super().__init__()
+        self.change = change
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.change(x)
+        return x
+
+
+def test_another_order_in_memory() -> None:
+    """A custom layer may keep a contiguous transpose, at the same place and of the same size."""
+
+    class Transposed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.weight = nn.Parameter(torch.randn(3, 4))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.weight @ x.t().contiguous()
+
+    states = torch.randn(4, 4, requires_grad=True)
+    ours, plain = Transposed(), Transposed()
+    after_activation(ours, gelu(states.t())).square().sum().backward()
+    plain(gelu(states.t())).square().sum().backward()
+    assert ours.weight.grad is not None
+    assert plain.weight.grad is not None
+    assert torch.equal(ours.weight.grad, plain.weight.grad)
+
+
+def test_checkpoint_around_the_activation_alone(states: Tensor) -> None:
+    """It gives what it kept once only."""
+    linear = layer("linear")
+    result = after_activation(linear, checkpoint(gelu, states, use_reentrant=False))
+    ours = torch.autograd.grad(result.sum(), [states, linear.get_parameter("weight")])
+    theirs = torch.autograd.grad(linear(gelu(states)).sum(), [states, linear.get_parameter("weight")])
+    assert all(map(torch.equal, ours, theirs))
+
+
+def test_where_hooks_are_forbidden(states: Tensor) -> None:
+    with torch.autograd.graph.disable_saved_tensors_hooks("none here"):
+        after_activation(layer("linear"), gelu(states)).sum().backward()
+
+
 def test_weight_changed_before_backward_is_an_error(states: Tensor) -> None:
     linear = layer("linear")
     result = after_activation(linear, gelu(states))

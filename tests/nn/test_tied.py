@@ -1,6 +1,7 @@
 """A table that is looked up and projected onto: one gradient, right however the two are combined."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -179,3 +180,64 @@ def test_one_gradient_of_the_size_of_the_table(loss: Callable[[Model], Tensor]) 
     assert not made
     largest = [event for event in found.events() if event.self_cpu_memory_usage >= size and "add" in event.name]
     assert not largest
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.__name__)
+def test_hooks_that_keep_gradients(loss: Callable[[Model], Tensor]) -> None:
+    """A gradient that is kept is not therefore the one that torch adds to."""
+    kept: list[Any] = []
+    ours, theirs = Model("ours"), Model("torch")
+
+    def keep_all(result: Tensor) -> Tensor:
+        steps, seen = [result.grad_fn], set()
+        while steps:
+            step = steps.pop()
+            if step is not None and step not in seen:
+                seen.add(step)
+                step.register_hook(lambda given, _: kept.append(given))
+                steps.extend(following for following, _ in step.next_functions)
+        return result
+
+    keep_all(loss(ours)).backward()
+    loss(theirs).backward()
+    same(ours.table.weight.grad, theirs.table.weight.grad)
+
+
+def test_table_that_is_computed_for_each_use() -> None:
+    """It may have the place in memory that another had before."""
+    for _ in range(20):
+        gradients = []
+        for kind in ("ours", "torch"):
+            model = Model(kind)
+            base = model.table.weight
+            del model.table.weight, model.head.weight
+            model.table.weight = base * 1.0
+            states = model.states()
+            del model.table.weight
+            model.head.weight = nn.Parameter(base.detach() * 2.0)
+            loss = model.head(states).square().sum()
+            gradients.append(torch.autograd.grad(loss, [base, model.head.weight]))
+        for ours, theirs in zip(*gradients, strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_several_threads() -> None:
+    """They train one table; each gets the gradient of its own batch."""
+    model = Model("ours")
+    expected, _ = torch.autograd.grad(by_scores(model), [model.table.weight, model.head.weight])
+
+    def train(_: int) -> bool:
+        gradients = [torch.autograd.grad(by_pieces(model), model.table.weight)[0] for _ in range(50)]
+        return all(torch.allclose(gradient, expected, rtol=1e-5, atol=1e-6) for gradient in gradients)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(train, range(4)))
+
+
+def test_many_slopes_at_once() -> None:
+    model, plain = Model("ours"), Model("torch")
+    results = [
+        torch.autograd.grad(each.scores().flatten()[:3], each.table.weight, torch.eye(3), is_grads_batched=True)[0]
+        for each in (model, plain)
+    ]
+    same(*results)

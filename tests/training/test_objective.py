@@ -20,6 +20,7 @@ KINDS = (BertForSequenceClassification, BertForTokenClassification)
 def test_parts_are_one_batch(tmp_path: Path, kind: type[Any], rows: int, batch: int, parts: int) -> None:
     """4 x 8 is 32, also where the last batch is smaller and rows have few labels or many."""
     options: dict[str, Any] = {"kind": kind, "rows": rows, "train_batch_size": batch, "save_every": 0}
+    options["adam_epsilon"] = 1e-6  # a smaller one makes more of the rounding in gradients that are almost 0
     whole = small.training(tmp_path / "whole", **options)
     whole.run()
     divided = small.training(tmp_path / "divided", gradient_accumulation_steps=parts, **options)

@@ -31,6 +31,11 @@ def transforming() -> bool:
     return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
 
 
+def many_at_once(x: Tensor) -> bool:
+    """Whether `x` stands for many tensors, as slopes do in `torch.autograd.grad(is_grads_batched=True)`."""
+    return transforming() or bool(torch._C._functorch.is_legacy_batchedtensor(x))
+
+
 def values_readable(x: Tensor) -> bool:
     """Whether looking at the values of `x` is allowed here (see the module's text)."""
     if recording() or x.is_meta:

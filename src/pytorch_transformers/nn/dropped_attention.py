@@ -2,8 +2,9 @@
 
 Scores, probabilities, draws and what is left after them are each as large as [B, A, Tq, Tk]; passed over one after the
 other in main memory they take most of the time of a small model's training, and kept for the backward pass most of its
-memory. Here a piece that fits into the processor's cache goes through all steps, and only the draws are kept, 2 bytes a
-probability (tiles and recomputation as in Dao et al. 2022, arXiv:2205.14135, but without running sums).
+memory. Here a piece that fits into the processor's cache goes through all steps. For the gradients the draws are kept,
+2 bytes a probability, and of short sequences the probabilities too; the rest is computed again (tiles as in Dao et al.
+2022, arXiv:2205.14135, but without running sums).
 """
 
 from collections.abc import Iterator
@@ -12,11 +13,14 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+from .checks import many_at_once
 from .dropout import draw, kept, scale_of
 from .masks import causal_mask
 
 #: Scores of a piece: 2^18 of float32 are 1 MiB, which the second cache of a core holds.
 _PIECE: Final = 1 << 18
+#: Keys up to which the probabilities are kept: there computing them again takes longer than reading them.
+_KEYS_KEPT: Final = 128
 
 
 def attend_dropped(
@@ -48,26 +52,32 @@ class _Dropped(torch.autograd.Function):
     ) -> Tensor:
         """See `attend_dropped`."""
         levels = draw(torch.Size((*query.shape[:3], key.shape[2])))
-        ctx.save_for_backward(query, key, value, mask, levels)
+        exact = torch.promote_types(query.dtype, torch.float32)
+        keeps = key.shape[2] <= _KEYS_KEPT and any(ctx.needs_input_grad)
+        probs = torch.empty(levels.shape, dtype=exact) if keeps else None
+        ctx.save_for_backward(query, key, value, mask, levels, probs)
         ctx.causal, ctx.dropped = causal, dropped
         result = _like(query, value.shape[3])
         with torch.autocast("cpu", enabled=False):
             for piece in _pieces(query, key):
-                part = _Part(piece, query, key, value, mask, levels, causal, dropped)
+                part = _Part(piece, query, key, value, mask, levels, None, causal, dropped)
+                if probs is not None:
+                    probs[piece] = part.probs
                 result[piece] = part.mixed()
         return result
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
         """The gradients of query, key and value."""
-        query, key, value, mask, levels = ctx.saved_tensors
+        query, key, value, mask, levels, probs = ctx.saved_tensors
         with torch.autocast("cpu", enabled=False):
-            if torch.is_grad_enabled():  # second derivatives: the steps become part of a graph, all in one piece
-                part = _Part(..., query, key, value, mask, levels, ctx.causal, ctx.dropped)
+            # For second derivatives, and for many slopes at once, all in one piece that is not written into.
+            if torch.is_grad_enabled() or many_at_once(slope):
+                part = _Part(..., query, key, value, mask, levels, None, ctx.causal, ctx.dropped)
                 return *part.gradients(slope), None, None, None
             results = [_like(x, x.shape[3]) for x in (query, key, value)]
             for piece in _pieces(query, key):
-                part = _Part(piece, query, key, value, mask, levels, ctx.causal, ctx.dropped)
+                part = _Part(piece, query, key, value, mask, levels, probs, ctx.causal, ctx.dropped)
                 for result, gradient in zip(results, part.gradients(slope[piece]), strict=True):
                     result[piece] = gradient
         return *results, None, None, None
@@ -84,6 +94,7 @@ class _Part:
         value: Tensor,
         mask: Tensor | None,
         levels: Tensor,
+        probs: Tensor | None,
         causal: bool,
         dropped: int,
     ) -> None:
@@ -91,6 +102,11 @@ class _Part:
         exact = torch.promote_types(query.dtype, torch.float32)
         self.scale = query.shape[3] ** -0.5
         self.query, self.key, self.value = (x[piece].to(exact) for x in (query, key, value))
+        self.kept = kept(levels[piece], dropped, exact)
+        self.factor = scale_of(dropped)
+        if probs is not None:
+            self.probs = probs[piece]
+            return
         scores = (self.query * self.scale) @ self.key.transpose(-1, -2)
         if mask is not None:
             added = mask[(None,) * (4 - mask.ndim)]
@@ -98,8 +114,6 @@ class _Part:
         if causal:
             scores = scores + causal_mask(query.shape[2], key.shape[2], scores)
         self.probs = torch.softmax(scores, dim=-1)
-        self.kept = kept(levels[piece], dropped, exact)
-        self.factor = scale_of(dropped)
 
     def mixed(self) -> Tensor:
         """The values of the kept probabilities."""

@@ -63,7 +63,10 @@ class _Projected(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weight: Tensor, labels: Tensor) -> Tensor:
         """The loss; the gradients wait for `backward`."""
-        loss, *gradients = _pieces(rows, weight, labels, *ctx.needs_input_grad[:2])
+        device = rows.device.type
+        ctx.dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else rows.dtype
+        want_rows, want_weight, _ = ctx.needs_input_grad
+        loss, *gradients = _pieces(rows, weight, labels, want_rows, want_weight, ctx.dtype)
         # Not among the saved tensors: those stay referred to, and torch would add the gradient of the looked-up words
         # not to this one but into a third tensor of the size of the table.
         ctx.gradients = gradients
@@ -75,31 +78,33 @@ class _Projected(torch.autograd.Function):
         """The gradients of `forward`, times that of what came after."""
         if torch.is_grad_enabled():  # create_graph=True
             raise RuntimeError("this loss has no second derivatives; ask for the logits too: output_logits=True")
-        tensors = ctx.saved_tensors  # complains of a second time without retain_graph
+        rows, weight, labels = ctx.saved_tensors  # complains of a second time without retain_graph
         if ctx.gradients is None:
-            _, *ctx.gradients = _pieces(*tensors, *ctx.needs_input_grad[:2])
+            want_rows, want_weight, _ = ctx.needs_input_grad
+            _, *ctx.gradients = _pieces(rows, weight, labels, want_rows, want_weight, ctx.dtype)
         rows_grad, weight_grad = ctx.gradients
         ctx.gradients = None
         of_weight = _times(weight_grad, slope)
         if of_weight is not None:
-            note_gradient(tensors[1], of_weight)
+            note_gradient(weight, of_weight)
         return _times(rows_grad, slope), of_weight, None
 
 
 def _pieces(
-    rows: Tensor, weight: Tensor, labels: Tensor, want_rows: bool, want_weight: bool
+    rows: Tensor, weight: Tensor, labels: Tensor, want_rows: bool, want_weight: bool, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Loss and gradients, piece by piece."""
+    """Loss and gradients, piece by piece, with matrix products in `dtype`."""
     exact = torch.promote_types(rows.dtype, torch.float32)
-    rows_grad = torch.empty_like(rows) if want_rows else None
+    rows_grad = torch.empty_like(rows, dtype=dtype) if want_rows else None
     weight_grad = torch.zeros_like(weight, dtype=exact) if want_weight else None
     total = rows.new_zeros((), dtype=exact)
     count = max(1, len(labels))
     step = max(1, _SCORES // weight.shape[0])
-    whole = rows.new_empty(min(step, len(labels)), weight.shape[0])  # one piece of scores, for all of them
+    low_rows, low_weight = rows.to(dtype), weight.to(dtype)
+    whole = low_rows.new_empty(min(step, len(labels)), weight.shape[0])  # one piece of scores, for all of them
     for start in range(0, len(labels), step):
-        piece, wanted = rows[start : start + step], labels[start : start + step, None]
-        scores = torch.mm(piece, weight.t(), out=whole[: len(piece)]).to(exact)
+        piece, wanted = low_rows[start : start + step], labels[start : start + step, None]
+        scores = torch.mm(piece, low_weight.t(), out=whole[: len(piece)]).to(exact)
         # The softmax in place; the sum is divided by the number of rows, since each row is a share of the mean.
         scores = scores.sub_(scores.amax(-1, keepdim=True))
         total -= scores.gather(-1, wanted).sum()
@@ -108,15 +113,16 @@ def _pieces(
         if rows_grad is None and weight_grad is None:
             continue
         slope = scores.div_(sums.mul_(count))
-        slope = slope.scatter_add_(-1, wanted, slope.new_full(wanted.shape, -1.0 / count)).to(rows.dtype)
+        slope = slope.scatter_add_(-1, wanted, slope.new_full(wanted.shape, -1.0 / count)).to(dtype)
         if rows_grad is not None:
-            torch.mm(slope, weight, out=rows_grad[start : start + step])
+            torch.mm(slope, low_weight, out=rows_grad[start : start + step])
         if weight_grad is not None:
-            if weight_grad.dtype == slope.dtype:
+            if weight_grad.dtype == dtype:
                 weight_grad.addmm_(slope.t(), piece)
             else:  # many small pieces added up in half precision would lose a percent
                 weight_grad += slope.t() @ piece
-    return total / count, rows_grad, None if weight_grad is None else weight_grad.to(weight.dtype)
+    of_rows = None if rows_grad is None else rows_grad.to(rows.dtype)
+    return total / count, of_rows, None if weight_grad is None else weight_grad.to(weight.dtype)
 
 
 def _times(gradient: Tensor | None, slope: Tensor) -> Tensor | None:

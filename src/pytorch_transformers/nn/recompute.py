@@ -27,17 +27,19 @@ _RESULT_OF: Final[Mapping[str, Callable[[Any], Tensor]]] = {
 def after_activation(linear: nn.Module, x: Tensor) -> Tensor:
     """Compute `linear(x)`; where `x` [..., in] is the result of a gelu or a swish, it is not kept for the gradient.
 
-    It is kept where others say how tensors are kept: gradient checkpointing, `torch.autograd.graph.save_on_cpu`.
+    It is kept where others say how tensors are kept (gradient checkpointing, `torch.autograd.graph.save_on_cpu`), and
+    where it was changed in place, by a hook for instance. Changes through `x.data` go unseen.
     """
     plain = recording() or transforming() or _others_keep()
     step = None if plain else x.grad_fn
-    if step is None or step.name() not in _RESULT_OF:
+    if step is None or step.name() not in _RESULT_OF or not _as_computed(x) or _hooked(step):
         projected: Tensor = linear(x)
         return projected
     place, count, dtype = x.data_ptr(), x.numel(), x.dtype
 
     def pack(kept: Tensor) -> "_Again | _Kept":
-        same = kept.data_ptr() == place and kept.numel() == count and kept.dtype == dtype and kept.is_contiguous()
+        # A view in another shape, too: it shares its count of changes with x, and a module or hook may have changed it.
+        same = kept.data_ptr() == place and kept.numel() == count and kept.dtype == dtype and _as_computed(kept)
         return _Again(step, kept.shape) if same else _Kept(kept, kept._version)
 
     with saved_tensors_hooks(pack, lambda packed: packed.unpack()):
@@ -45,10 +47,25 @@ def after_activation(linear: nn.Module, x: Tensor) -> Tensor:
     return result
 
 
+def _as_computed(x: Tensor) -> bool:
+    """Whether it holds what a step gave, in the order in which the step gives it."""
+    return x._version == 0 and x.is_contiguous()
+
+
 def _others_keep() -> bool:
-    """Whether hooks on kept tensors are set already; torch has no public way to ask, so without this one: perhaps."""
-    top = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
-    return top is None or top(False) is not None
+    """Whether hooks on kept tensors are set or forbidden; torch has no public way to ask, and without it: perhaps."""
+    autograd: Any = torch._C._autograd
+    try:
+        set_already = autograd._top_saved_tensors_default_hooks(False) is not None
+        return set_already or not autograd._saved_tensors_hooks_is_enabled()
+    except AttributeError:
+        return True
+
+
+def _hooked(step: Any) -> bool:
+    """Whether there were hooks when that step kept its input: they may give it once only (again, perhaps)."""
+    kept = step._raw_saved_self
+    return not hasattr(kept, "unpack_hook") or kept.unpack_hook is not None
 
 
 class _Again(NamedTuple):

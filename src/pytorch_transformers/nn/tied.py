@@ -18,27 +18,42 @@ from .checks import recording, transforming
 
 
 class _Given:
-    """The gradients of tables that the backward pass which runs now has made already: a slot, not a history."""
+    """The gradients of tables, by their ids, that a backward pass has made already: a slot for the latest pass.
 
-    task = -1
-    of_table: Mapping[int, "weakref.ref[Tensor]"] = {}
+    Passes in several threads take it from each other, and then make gradients of zeros as torch does. It is read and
+    written as a whole, so that none finds the gradients of another.
+    """
+
+    latest: tuple[int, Mapping[int, "weakref.ref[Tensor]"]] = (-1, {})
 
 
 def note_gradient(table: Tensor, gradient: Tensor) -> None:
     """Say, in the backward pass of a projection, that it returns the `gradient` [V, H] of a `table`."""
-    task = _running()
-    if task < 0 or not (isinstance(table, nn.Parameter) and table.is_cpu):
+    task, key = _running(), _identity(table)
+    if task < 0 or key is None:
         return
-    before = _Given.of_table if _Given.task == task else {}
-    _Given.of_table = {**before, id(table): weakref.ref(gradient)}
-    _Given.task = task
+    latest, of_table = _Given.latest
+    _Given.latest = task, {**(of_table if latest == task else {}), key: weakref.ref(gradient)}
 
 
-def _noted(table: int) -> Tensor | None:
-    """The gradient of that table, if torch has it still: a sum with another one may have taken its place."""
-    if _Given.task != _running() or table not in _Given.of_table or torch.is_grad_enabled():
-        return None
-    return _Given.of_table[table]()
+def _noted(key: int | None) -> Tensor | None:
+    """The gradient of that table, if torch still has it for its sum: another tensor may have taken its place."""
+    latest, of_table = _Given.latest
+    found = of_table.get(key) if key is not None and latest == _running() and not torch.is_grad_enabled() else None
+    gradient = None if found is None else found()
+    # Two refer to it: torch, and this function. A hook that keeps gradients would keep it alive for Python alone.
+    return gradient if gradient is not None and _references(gradient) == 2 else None
+
+
+def _identity(table: Tensor) -> int | None:
+    """A key for a table that all of its users see as the same tensor: what is computed for each use has another id."""
+    return id(table) if isinstance(table, nn.Parameter) and table.is_leaf and table.is_cpu else None
+
+
+def _references(x: Tensor) -> int:
+    """How many hold the tensor, all of Python as one; torch has no public name for it, and without it 0."""
+    count = getattr(x, "_use_count", None)
+    return 0 if count is None else int(count())
 
 
 def _running() -> int:
@@ -53,8 +68,7 @@ class TiedEmbedding(nn.Embedding):
     def forward(self, input: Tensor) -> Tensor:  # the name there
         """Ids [...] -> vectors [..., H]."""
         special = (self.padding_idx, self.max_norm) != (None, None) or self.scale_grad_by_freq or self.sparse
-        plain = special or recording() or transforming() or not self.weight.is_cpu
-        if plain or not (torch.is_grad_enabled() and self.weight.requires_grad):
+        if special or recording() or transforming() or not torch.is_grad_enabled():
             return super().forward(input)
         vectors: Tensor = _LookUp.apply(input, self.weight)  # type: ignore[no-untyped-call]
         return vectors
@@ -67,7 +81,7 @@ class _LookUp(torch.autograd.Function):
     def forward(ctx: Any, ids: Tensor, table: Tensor) -> Tensor:
         """[...] and [V, H] -> [..., H]."""
         ctx.save_for_backward(ids)
-        ctx.words, ctx.table = len(table), id(table)
+        ctx.words, ctx.table = len(table), _identity(table)
         return F.embedding(ids, table)
 
     @staticmethod

@@ -30,6 +30,8 @@ class Task(NamedTuple):
     arguments: str
     #: Names in `run.json`.
     metrics: tuple[str, ...]
+    #: Whether they are so there; the table is in percent.
+    in_percent: bool = False
 
 
 TASKS: Final = {
@@ -69,7 +71,8 @@ TASKS: Final = {
         "SQuAD, 1,721 questions",
         "squad --train_file {data}/squad/train-v1.1.json --predict_file {data}/squad/dev-v1.1.json "
         "--train_batch_size 16 --learning_rate 1e-4",
-        ("f1", "exact"),
+        ("f1", "exact_match"),
+        in_percent=True,
     ),
 }
 
@@ -101,7 +104,8 @@ def table(out: Path, tasks: Sequence[str]) -> str:
         ours, theirs = (_records(out, side, name) for side in ("ours", "trainer"))
         minutes = [_minutes(records) for records in (ours, theirs)]
         for metric in TASKS[name].metrics:
-            values = [_spread([record["metrics"][metric] for record in records]) for records in (ours, theirs)]
+            scale = 1.0 if TASKS[name].in_percent else 100.0
+            values = [_spread([scale * record["metrics"][metric] for record in records]) for records in (ours, theirs)]
             lines.append(f"| {TASKS[name].title} | {metric} | {' | '.join(values)} | {' | '.join(minutes)} |")
     return "\n".join(lines)
 
@@ -134,11 +138,11 @@ def _records(out: Path, side: str, name: str) -> list[Any]:
 
 
 def _spread(values: Sequence[float]) -> str:
-    """Mean and standard deviation, in percent."""
+    """Mean, standard deviation and count."""
     if not values:
         return ""
-    mean = f"{100 * statistics.mean(values):.1f}"
-    return mean if len(values) == 1 else f"{mean} ± {100 * statistics.stdev(values):.1f} ({len(values)})"
+    mean = f"{statistics.mean(values):.1f}"
+    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.1f} ({len(values)})"
 
 
 def _minutes(records: Sequence[Any]) -> str:
